@@ -1,0 +1,1 @@
+//! Publish a directory atomically and durably.

@@ -1,0 +1,1 @@
+//! Block logs, epochs, crash spaces, and the lazy crash disk as a data structure.

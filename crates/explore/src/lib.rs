@@ -1,0 +1,1 @@
+//! Search over choices made lazily, with the coverage computed.

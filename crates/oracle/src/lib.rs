@@ -1,0 +1,1 @@
+//! Tree snapshots, differences, and the predicates of the crash model.

@@ -1,0 +1,1 @@
+//! Start, hold, kill and reap subjects.

@@ -1,0 +1,1 @@
+//! Folds events into a terminal table, stories and the certificate.

@@ -1,0 +1,1 @@
+//! Plans and executes cases, feeds the explorer, emits events, keeps run folders.

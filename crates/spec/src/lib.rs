@@ -1,0 +1,1 @@
+//! What crosses a process or a disk: scenarios, plans, control messages, events, verdicts, certificates, tokens.

@@ -1,0 +1,1 @@
+//! The command, and the built-in writers, right and wrong ones.
