@@ -3,15 +3,26 @@
 //!
 //! This crate does no I/O: it defines texts and what they mean.
 
+mod builtin;
 mod certificate;
+mod content;
 mod control;
+mod document;
 mod event;
 mod exit;
+mod nearest;
 mod profile;
+mod profile_list;
 mod scenario;
+mod scenario_error;
+mod suite;
 mod token;
+mod tree;
+mod validate;
 mod verdict;
+mod writer;
 
+pub use builtin::{scenario, scenarios, suite, suites};
 pub use certificate::{
     Certificate, FilesystemEntry, Format, Kernel, ScenarioEntry, Tool, ViolationEntry,
 };
@@ -20,9 +31,16 @@ pub use event::{
     CaseId, CaseResult, ProfileInfo, RecordingSummary, RunEvent, RunInfo, ViolationRecord,
 };
 pub use exit::Exit;
+pub use nearest::nearest;
 pub use profile::{FsKind, PROFILES, Profile, profile};
+pub use profile_list::{ProfileListError, profiles_from_list};
 pub use scenario::{
     Boundaries, Control, Expected, FileSpec, Recordings, Scenario, ScenarioLimits, TreeSpec,
+    schema,
 };
+pub use scenario_error::ScenarioError;
+pub use suite::Suite;
 pub use token::{Disturbance, ReplayToken, TokenError};
+pub use tree::{BlockLocation, DirectoryContent, FileContent, TreeContent};
 pub use verdict::{UnknownName, Verdict, ViolationKind};
+pub use writer::{WRITERS, WriterInfo, writer};

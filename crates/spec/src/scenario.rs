@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ViolationKind;
+use crate::{Profile, ViolationKind};
 
 /// What a case should come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +39,34 @@ pub struct Scenario {
     /// How far exploration goes.
     #[serde(default)]
     pub limits: ScenarioLimits,
+}
+
+impl Scenario {
+    /// True when the scenario is for this profile.
+    pub fn is_for(&self, profile: &Profile) -> bool {
+        let listed = |names: &Vec<String>| names.iter().any(|name| name == profile.name);
+        self.profiles.as_ref().is_none_or(listed)
+    }
+
+    /// What the scenario should come to on this profile: a control is violated everywhere, a
+    /// correct writer fares as the profile promises.
+    pub fn expected_on(&self, profile: &Profile) -> Expected {
+        match self.control {
+            Some(_) => Expected::Violated,
+            None => profile.expected,
+        }
+    }
+
+    /// True when this is a control that the profile must not hide.
+    pub fn must_be_caught_on(&self, profile: &Profile) -> bool {
+        let listed = |control: &Control| control.caught_on.iter().any(|name| name == profile.name);
+        self.control.as_ref().is_some_and(listed)
+    }
+}
+
+/// The JSON schema of scenario files, as `scenarios/scenario.schema.json` publishes it.
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Scenario)
 }
 
 /// What a control must show.
