@@ -1,0 +1,46 @@
+//! What the tests of this crate share.
+#![allow(dead_code, reason = "each test program uses some of it")]
+
+use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// True when the tests run as root. CI does; elsewhere what needs it says that it was left out.
+pub(crate) fn is_root(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("NOT RUN: {test} needs root");
+    }
+    root
+}
+
+/// A number of seconds to sleep that no other process of this machine sleeps for, so that a
+/// process can be found by it. Numbers of processes are no help: namespaces have their own.
+pub(crate) fn unique_sleep() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::SeqCst);
+    format!("86400.{}{count:03}", std::process::id())
+}
+
+/// Processes that have `word` among the words of their command line, zombies left out.
+pub(crate) fn processes_with(word: &str) -> Vec<String> {
+    let entries = fs::read_dir("/proc").unwrap();
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+        .filter(|pid| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0)
+                .any(|one| one == word.as_bytes())
+        })
+        .collect()
+}
+
+/// Waits until a condition holds; it must before long.
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
