@@ -149,6 +149,9 @@ mod tests {
     #[test]
     fn names_with_spaces_and_words_of_the_header_are_read_back() {
         let path = "a offset=1 path=b c";
-        assert_eq!(parse_header(&block(7, path, 1024, 512)), Some((7, path, 1024)));
+        assert_eq!(
+            parse_header(&block(7, path, 1024, 512)),
+            Some((7, path, 1024))
+        );
     }
 }

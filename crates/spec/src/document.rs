@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::ScenarioError;
 use crate::profile_list::names_help;
+use crate::{ScenarioError, ScenarioFault};
 
 /// A step on the way to a value.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +64,7 @@ impl<'t> Document<'t> {
         let source_line = self.text[line_start..].lines().next().unwrap_or("");
         let line_end = line_start + source_line.len();
         let marked = self.text.get(start..span.end.min(line_end)).unwrap_or("");
-        ScenarioError {
+        ScenarioFault {
             file: self.file_name.to_owned(),
             line: 1 + self.text[..line_start].matches('\n').count(),
             column: 1 + self.text[line_start..start].chars().count(),
@@ -74,6 +74,7 @@ impl<'t> Document<'t> {
             message,
             help,
         }
+        .into()
     }
 
     fn span_of(&self, path: &[Step<'_>]) -> Option<Range<usize>> {
@@ -111,10 +112,7 @@ fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {
 fn name_in_table(table: &DeTable<'_>, span: &Range<usize>, name: &mut String) {
     for (key, value) in table {
         if holds(&key.span(), span) || contains(value, span) {
-            if !name.is_empty() {
-                name.push('.');
-            }
-            name.push_str(key.get_ref());
+            push_key(key.get_ref(), name);
             name_in_value(value, span, name);
             return;
         }
@@ -125,9 +123,12 @@ fn name_in_value(value: &Spanned<DeValue<'_>>, span: &Range<usize>, name: &mut S
     match value.get_ref() {
         DeValue::Table(table) => name_in_table(table, span, name),
         DeValue::Array(array) => {
-            let held = array.iter().enumerate().find(|(_, item)| contains(item, span));
+            let held = array
+                .iter()
+                .enumerate()
+                .find(|(_, item)| contains(item, span));
             if let Some((index, item)) = held {
-                name.push_str(&format!("[{index}]"));
+                push_index(index, name);
                 name_in_value(item, span, name);
             }
         }
@@ -147,14 +148,26 @@ fn contains(value: &Spanned<DeValue<'_>>, span: &Range<usize>) -> bool {
         }
 }
 
+fn push_key(key: &str, name: &mut String) {
+    if !name.is_empty() {
+        name.push('.');
+    }
+    name.push_str(key);
+}
+
+fn push_index(index: usize, name: &mut String) {
+    name.push('[');
+    name.push_str(&index.to_string());
+    name.push(']');
+}
+
 /// The field that a path leads to, as text.
 fn field_name(path: &[Step<'_>]) -> String {
     let mut name = String::new();
     for step in path {
         match step {
-            Step::Key(key) if name.is_empty() => name.push_str(key),
-            Step::Key(key) => name.push_str(&format!(".{key}")),
-            Step::Index(index) => name.push_str(&format!("[{index}]")),
+            Step::Key(key) => push_key(key, &mut name),
+            Step::Index(index) => push_index(*index, &mut name),
         }
     }
     name
@@ -164,7 +177,10 @@ fn field_name(path: &[Step<'_>]) -> String {
 fn explain(message: &str) -> (String, Option<String>) {
     let message = message.trim();
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    for (what, shown) in [("unknown field", "unknown field"), ("unknown variant", "unknown name")] {
+    for (what, shown) in [
+        ("unknown field", "unknown field"),
+        ("unknown variant", "unknown name"),
+    ] {
         if message.starts_with(what)
             && let Some((given, known)) = names.split_first()
         {

@@ -35,10 +35,9 @@ pub use nearest::nearest;
 pub use profile::{FsKind, PROFILES, Profile, profile};
 pub use profile_list::{ProfileListError, profiles_from_list};
 pub use scenario::{
-    Boundaries, Control, Expected, FileSpec, Recordings, Scenario, ScenarioLimits, TreeSpec,
-    schema,
+    Boundaries, Control, Expected, FileSpec, Recordings, Scenario, ScenarioLimits, TreeSpec, schema,
 };
-pub use scenario_error::ScenarioError;
+pub use scenario_error::{ScenarioError, ScenarioFault};
 pub use suite::Suite;
 pub use token::{Disturbance, ReplayToken, TokenError};
 pub use tree::{BlockLocation, DirectoryContent, FileContent, TreeContent};

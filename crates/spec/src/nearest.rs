@@ -4,10 +4,7 @@
 ///
 /// Near enough is an edit distance of at most a third of the name's length, plus one: a longer
 /// guess would mislead more often than help.
-pub fn nearest<'a>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance_max = 1 + name.chars().count() / 3;
     candidates
         .into_iter()

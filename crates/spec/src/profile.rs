@@ -64,6 +64,10 @@ pub struct Profile {
     pub unit: u32,
     /// Size of the image in MiB.
     pub image_mib: u32,
+    /// Largest request in KiB that the disk takes at once. Small ones keep apart what a recovery
+    /// needs and what it reads ahead; a file system that always needs a whole node gains from
+    /// taking it whole.
+    pub request_kib: u32,
     /// Arguments of mkfs. Identifiers and hash seeds are fixed, so that the image is the same
     /// every time.
     pub mkfs: &'static [&'static str],
@@ -97,6 +101,7 @@ const BASE: Profile = Profile {
     fs: FsKind::Ext4,
     unit: 4096,
     image_mib: 16,
+    request_kib: 4,
     mkfs: EXT4,
     mount_options: "",
     expected: Expected::Holds,

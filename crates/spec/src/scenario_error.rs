@@ -1,13 +1,18 @@
 //! What is wrong with a scenario or suite file, shown at its place in the file.
 
 use std::fmt;
+use std::ops::Deref;
 
 /// A fault in a scenario or suite file.
 ///
 /// Its text is meant to be printed as it is: it names file, line and column, shows the line and
-/// says what would help.
+/// says what would help. The parts can be read as those of a [`ScenarioFault`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScenarioError {
+pub struct ScenarioError(Box<ScenarioFault>);
+
+/// The parts of a [`ScenarioError`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioFault {
     /// Name of the file, as it was given.
     pub file: String,
     /// Line, from 1.
@@ -28,9 +33,23 @@ pub struct ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
+impl From<ScenarioFault> for ScenarioError {
+    fn from(fault: ScenarioFault) -> Self {
+        Self(Box::new(fault))
+    }
+}
+
+impl Deref for ScenarioError {
+    type Target = ScenarioFault;
+
+    fn deref(&self) -> &ScenarioFault {
+        &self.0
+    }
+}
+
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
+        let ScenarioFault {
             file,
             line,
             column,
@@ -39,7 +58,7 @@ impl fmt::Display for ScenarioError {
             field,
             message,
             help,
-        } = self;
+        } = &**self;
         let number = line.to_string();
         let margin = " ".repeat(number.len());
         writeln!(f, "{file}:{line}:{column}: {message}")?;

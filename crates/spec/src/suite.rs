@@ -46,7 +46,10 @@ impl Suite {
             "no scenario is named",
             "name at least one, such as `two-files`",
         )?;
-        let known: Vec<&str> = scenarios().iter().map(|known| known.name.as_str()).collect();
+        let known: Vec<&str> = scenarios()
+            .iter()
+            .map(|known| known.name.as_str())
+            .collect();
         for (index, name) in suite.scenarios.iter().enumerate() {
             let at = [Step::Key("scenarios"), Step::Index(index)];
             check.ensure(

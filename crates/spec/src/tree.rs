@@ -72,7 +72,10 @@ impl TreeSpec {
                 path: file.path,
             })
             .collect();
-        let parents: BTreeSet<&str> = files.iter().flat_map(|file| ancestors(&file.path)).collect();
+        let parents: BTreeSet<&str> = files
+            .iter()
+            .flat_map(|file| ancestors(&file.path))
+            .collect();
         let directories = std::iter::once("")
             .chain(parents)
             .map(|path| DirectoryContent {
@@ -98,8 +101,12 @@ impl TreeSpec {
         let mut fitting = self.headless_ends().filter(|(location, bytes)| {
             // The cheap comparison first: a tree has hundreds of ends.
             *bytes == end
-                && block(location.generation, &location.path, offset_of(location), end)
-                    == piece[..end]
+                && block(
+                    location.generation,
+                    &location.path,
+                    offset_of(location),
+                    end,
+                ) == piece[..end]
         });
         let (only, _) = fitting.next()?;
         fitting.next().is_none().then_some(only)
@@ -140,9 +147,7 @@ impl FileSpec {
     pub fn mode(&self, generation: u32) -> Option<u32> {
         let text = &self.modes[side(generation)];
         let octal = (3..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-        octal
-            .then(|| u32::from_str_radix(text, 8).ok())
-            .flatten()
+        octal.then(|| u32::from_str_radix(text, 8).ok()).flatten()
     }
 }
 

@@ -134,7 +134,10 @@ impl Check<'_> {
         if let Some(index) = outside {
             return Err(self.document.error_at(
                 &joined(&path, &[Step::Index(index)]),
-                format!("the scenario does not run on `{}`", control.caught_on[index]),
+                format!(
+                    "the scenario does not run on `{}`",
+                    control.caught_on[index]
+                ),
                 Some("add it to `profiles`, or remove it here".to_owned()),
             ));
         }
@@ -180,7 +183,14 @@ impl Check<'_> {
     }
 
     fn file(&self, index: usize, file: &FileSpec) -> Rule {
-        let at = |key| [Step::Key("tree"), Step::Key("file"), Step::Index(index), Step::Key(key)];
+        let at = |key| {
+            [
+                Step::Key("tree"),
+                Step::Key("file"),
+                Step::Index(index),
+                Step::Key(key),
+            ]
+        };
         let path = &file.path;
         self.ensure(
             path.split('/').all(is_component) && path.len() <= PATH_BYTES_MAX,
@@ -217,7 +227,11 @@ impl Check<'_> {
         let mut files: BTreeSet<String> = generated.map(|file| file.path).collect();
         let mut directories: BTreeSet<&str> = BTreeSet::new();
         for (index, file) in tree.file.iter().enumerate() {
-            let parents = || file.path.match_indices('/').map(|(end, _)| &file.path[..end]);
+            let parents = || {
+                file.path
+                    .match_indices('/')
+                    .map(|(end, _)| &file.path[..end])
+            };
             let at = [
                 Step::Key("tree"),
                 Step::Key("file"),
@@ -237,7 +251,10 @@ impl Check<'_> {
             self.ensure(
                 both.is_none(),
                 &at,
-                &format!("`{}` would be a file and a directory", both.unwrap_or_default()),
+                &format!(
+                    "`{}` would be a file and a directory",
+                    both.unwrap_or_default()
+                ),
                 "rename one of them",
             )?;
             directories.extend(parents());
@@ -246,13 +263,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    pub(crate) fn ensure(
-        &self,
-        kept: bool,
-        path: &[Step<'_>],
-        message: &str,
-        help: &str,
-    ) -> Rule {
+    pub(crate) fn ensure(&self, kept: bool, path: &[Step<'_>], message: &str, help: &str) -> Rule {
         if kept {
             return Ok(());
         }
