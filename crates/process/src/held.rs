@@ -1,6 +1,7 @@
 //! A built-in writer as a child that the harness holds at every boundary.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -145,10 +146,10 @@ impl HeldSubject {
     )]
     pub fn next(&mut self) -> Result<FromSubject, SubjectError> {
         let started = Instant::now();
-        let waited = self.wait_for_packet(started + self.left);
+        let waited = self.wait_for(Awaited::Packet, started + self.left);
         self.left = self.left.saturating_sub(started.elapsed());
-        match waited? {
-            Event::Packet => match receive_message(self.socket.as_fd()) {
+        match waited.map_err(PacketError::Socket)? {
+            Event::Happened => match receive_message(self.socket.as_fd()) {
                 Ok(message) => Ok(message),
                 Err(PacketError::Closed) => Err(self.died()),
                 Err(error) => {
@@ -200,10 +201,10 @@ impl HeldSubject {
     /// When it does not end within its limit; then it has been killed.
     pub fn wait(&mut self) -> Result<SubjectExit, SubjectError> {
         let deadline = Instant::now() + self.left;
-        let ended = self.wait_for_end(deadline);
+        let ended = self.wait_for(Awaited::End, deadline);
         let exit = self.kill()?;
-        match ended {
-            Event::Packet => Ok(exit),
+        match ended.map_err(PacketError::Socket)? {
+            Event::Happened => Ok(exit),
             Event::Deadline => Err(SubjectError::TimedOut {
                 after: self.wall,
                 stderr: exit.stderr,
@@ -212,58 +213,28 @@ impl HeldSubject {
         }
     }
 
-    fn wait_for_packet(&mut self, deadline: Instant) -> Result<Event, SubjectError> {
+    /// Collects stderr meanwhile, so that a subject that prints much is not kept from going on.
+    fn wait_for(&mut self, awaited: Awaited, deadline: Instant) -> io::Result<Event> {
         loop {
-            let ready = poll::ready(
-                [
-                    Some(self.socket.as_fd()),
-                    Some(self.interrupt.wake()),
-                    self.stderr.descriptor(),
-                ],
-                deadline,
-            );
-            let [packet, interrupted, stderr] =
-                ready.map_err(|error| PacketError::Socket(error.into()))?;
+            let descriptor = match awaited {
+                // A subject that has died has closed its end of the socket, which counts as well.
+                Awaited::Packet => self.socket.as_fd(),
+                Awaited::End => self.group.ended(),
+            };
+            let wake = Some(self.interrupt.wake());
+            let [happened, interrupted, stderr] =
+                poll::ready([Some(descriptor), wake, self.stderr.descriptor()], deadline)?;
             if stderr {
                 self.stderr.drain();
             }
             if interrupted && let Err(interrupted) = self.interrupt.check() {
                 return Ok(Event::Interrupted(interrupted));
             }
-            // A subject that has died has closed its end of the socket, so this comes then, too.
-            if packet {
-                return Ok(Event::Packet);
+            if happened {
+                return Ok(Event::Happened);
             }
             if Instant::now() >= deadline {
                 return Ok(Event::Deadline);
-            }
-        }
-    }
-
-    fn wait_for_end(&mut self, deadline: Instant) -> Event {
-        loop {
-            let ready = poll::ready(
-                [
-                    Some(self.group.ended()),
-                    Some(self.interrupt.wake()),
-                    self.stderr.descriptor(),
-                ],
-                deadline,
-            );
-            let Ok([ended, interrupted, stderr]) = ready else {
-                return Event::Deadline;
-            };
-            if stderr {
-                self.stderr.drain();
-            }
-            if ended {
-                return Event::Packet;
-            }
-            if interrupted && let Err(interrupted) = self.interrupt.check() {
-                return Event::Interrupted(interrupted);
-            }
-            if Instant::now() >= deadline {
-                return Event::Deadline;
             }
         }
     }
@@ -280,10 +251,17 @@ impl HeldSubject {
     }
 }
 
+/// What is waited for.
+#[derive(Clone, Copy)]
+enum Awaited {
+    Packet,
+    End,
+}
+
 /// What a wait ended with.
 enum Event {
     /// What was waited for.
-    Packet,
+    Happened,
     Deadline,
     Interrupted(Interrupted),
 }
@@ -291,7 +269,7 @@ enum Event {
 fn start_child(
     subject: &SubjectCommand<'_>,
     childs_socket: OwnedFd,
-    no_child: impl Fn(std::io::Error) -> StartError,
+    no_child: impl Fn(io::Error) -> StartError,
 ) -> Result<ChildGroup, StartError> {
     let (failed_step, failed_step_writer) = failed_step_pipe().map_err(&no_child)?;
     let namespace = subject.mount_namespace;
@@ -317,7 +295,7 @@ fn start_child(
     ChildGroup::new(child).map_err(no_child)
 }
 
-fn watch_stderr(mut group: ChildGroup) -> std::io::Result<(ChildGroup, TailReader)> {
+fn watch_stderr(mut group: ChildGroup) -> io::Result<(ChildGroup, TailReader)> {
     let stderr = group.take_stderr().map(OwnedFd::from);
     let stderr = stderr.ok_or(rustix::io::Errno::BADF)?;
     Ok((group, TailReader::new(stderr)?))

@@ -1,4 +1,8 @@
 //! External programs, with real children.
+#![allow(
+    clippy::unwrap_used,
+    reason = "the lint knows tests, and not what they are made of"
+)]
 
 mod common;
 

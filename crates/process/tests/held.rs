@@ -1,4 +1,8 @@
 //! Held subjects, with real children: this test program itself, started again.
+#![allow(
+    clippy::unwrap_used,
+    reason = "the lint knows tests, and not what they are made of"
+)]
 
 mod common;
 

@@ -1,4 +1,8 @@
 //! Real signals. They are the whole process's, so this program has one test.
+#![allow(
+    clippy::unwrap_used,
+    reason = "the lint knows tests, and not what they are made of"
+)]
 
 mod common;
 
@@ -7,7 +11,7 @@ use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
 use nix::unistd::Pid;
 use untorn_process::{CommandSpec, Interrupt, InterruptSignal, run_command};
 
-/// The mask in a line such as `SigIgn:	0000000000000000`.
+/// The mask in a line such as `SigIgn: 0000000000000000`.
 fn mask(status: &str, name: &str) -> u64 {
     let line = status.lines().find(|line| line.starts_with(name)).unwrap();
     let digits = line.split_whitespace().nth(1).unwrap();

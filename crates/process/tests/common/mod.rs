@@ -1,5 +1,10 @@
 //! What the tests of this crate share.
-#![allow(dead_code, reason = "each test program uses some of it")]
+#![allow(
+    dead_code,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "each test program uses some of it, and it is test code outside of test functions"
+)]
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
