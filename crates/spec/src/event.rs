@@ -37,8 +37,6 @@ pub enum RunEvent {
     CaseFinished(CaseResult),
     /// Last event of a run that came to its end.
     RunFinished {
-        /// Verdict of the whole.
-        verdict: Verdict,
         /// Wall-clock time in seconds.
         seconds: f64,
     },
@@ -161,6 +159,42 @@ pub struct CaseResult {
 }
 
 impl CaseResult {
+    /// The result of a case that came to no recovery, with the reason. `control` holds the kinds
+    /// that a control must show, and whether it must on this profile.
+    pub fn without_recoveries(
+        case: CaseId,
+        expected: Expected,
+        control: Option<(Vec<ViolationKind>, bool)>,
+        verdict: Verdict,
+        reason: String,
+    ) -> Self {
+        let is_control = control.is_some();
+        let (control_kinds, must_be_caught) = control.unwrap_or_default();
+        Self {
+            case,
+            kind: "power-cut".to_owned(),
+            expected,
+            control: is_control,
+            must_be_caught,
+            control_kinds,
+            verdict,
+            reason: Some(reason),
+            exhaustive: false,
+            coverage: 0.0,
+            departures_completed: None,
+            recordings: 0,
+            spaces: 0,
+            spaces_known: 0,
+            crash_states_log2: 0.0,
+            recoveries: 0,
+            repeated: 0,
+            usable_probes: 0,
+            seconds: 0.0,
+            outcomes: BTreeMap::new(),
+            violations: Vec::new(),
+        }
+    }
+
     /// A control that had to be caught here and was, or was not; `None` when the case is no such
     /// control.
     pub fn caught(&self) -> Option<bool> {
