@@ -30,8 +30,9 @@ pub enum PublishError {
     /// The exchange has been made, or may have been, and it is unknown whether it is durable.
     ///
     /// A power cut now returns the new tree or the old one, each of them complete. The old tree
-    /// is kept for that. Publishing again makes the target durable if it succeeds; its sweep
-    /// removes the old tree.
+    /// is kept for that. Publishing again makes the target durable if it succeeds. Its sweep
+    /// removes the old tree once an fsync of the parent has succeeded; whoever wants to keep it
+    /// beyond that, because a success after a failure proves little, moves it away first.
     ///
     /// An fsync error is final: the kernel reports it once and may then count the pages as clean
     /// (fsync(2), "NOTES"), so this crate never asks a second time.

@@ -9,7 +9,7 @@
 mod common;
 
 use atomicdir::{Durability, Options, PublishError, Published, Reason, Tree, publish};
-use common::failing::{FailingFs, Fault};
+use common::disturbed::{DisturbedFs, Fault};
 use common::{Scratch, pair, target, varied};
 
 const EIO: i32 = 5;
@@ -60,7 +60,7 @@ impl Case {
     fn run(self, index: u32) -> bool {
         let scratch = self.prepare();
         let (old, new) = (self.old(), varied());
-        let fs = FailingFs::new(self.fault, index, EIO);
+        let fs = DisturbedFs::new(self.fault, index, EIO);
         let options = Options {
             durability: self.durability,
             token: Some(TOKEN),
@@ -155,7 +155,7 @@ fn an_exchange_that_took_place_is_not_made_again() {
     // publication succeeds nevertheless.
     let mut survived = 0;
     for index in 0.. {
-        let fs = FailingFs::new(Fault::After, index, EIO);
+        let fs = DisturbedFs::new(Fault::After, index, EIO);
         let new = pair(&index.to_string());
         let result = publish(&fs, &scratch.parent, target(), &new, &options);
         if !fs.has_failed() {
@@ -180,7 +180,7 @@ fn count_with(errno: i32, target_exists: bool, is_it: fn(&Scratch, &Outcome) -> 
         } else {
             Scratch::new()
         };
-        let fs = FailingFs::new(Fault::Before, index, errno);
+        let fs = DisturbedFs::new(Fault::Before, index, errno);
         let result = publish(
             &fs,
             &scratch.parent,

@@ -8,7 +8,7 @@
     reason = "a helper that cannot go on fails its test"
 )]
 
-pub(crate) mod failing;
+pub(crate) mod disturbed;
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! A file system whose n-th mutating call fails: [`FailingFs`].
+//! A file system that fails at one call, or is raced at one lock: [`DisturbedFs`].
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
@@ -16,21 +16,46 @@ pub(crate) enum Fault {
     After,
 }
 
-/// The real file system, but for one call.
-pub(crate) struct FailingFs {
+/// The real file system, but for one disturbance.
+pub(crate) struct DisturbedFs<'a> {
     fault: Fault,
     errno: i32,
     /// How many mutating calls are made before the one that fails.
     left: Cell<Option<u32>>,
+    /// How many locks are asked for before somebody else acts.
+    locks_left: Cell<Option<u32>>,
+    somebody_else: Box<dyn Fn() + 'a>,
 }
 
-impl FailingFs {
+impl<'a> DisturbedFs<'a> {
+    /// Lets the mutating call of this index, from 0, fail.
     pub(crate) fn new(fault: Fault, index: u32, errno: i32) -> Self {
+        let (left, locks_left) = (Cell::new(Some(index)), Cell::new(None));
         Self {
             fault,
             errno,
-            left: Cell::new(Some(index)),
+            left,
+            locks_left,
+            somebody_else: Box::new(|| ()),
         }
+    }
+
+    /// Lets somebody else act right before the lock of this index, from 0, is asked for.
+    pub(crate) fn racing(lock: u32, somebody_else: impl Fn() + 'a) -> Self {
+        let (left, locks_left) = (Cell::new(None), Cell::new(Some(lock)));
+        let somebody_else = Box::new(somebody_else);
+        Self {
+            fault: Fault::Before,
+            errno: 0,
+            left,
+            locks_left,
+            somebody_else,
+        }
+    }
+
+    /// Whether the race was run.
+    pub(crate) fn has_raced(&self) -> bool {
+        self.locks_left.get().is_none()
     }
 
     /// Whether the run was long enough to come to the failing call.
@@ -52,7 +77,7 @@ impl FailingFs {
     }
 }
 
-impl Fs for FailingFs {
+impl Fs for DisturbedFs<'_> {
     type Fd = OwnedFd;
 
     fn openat(&self, dir: &OwnedFd, name: &OsStr, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
@@ -159,6 +184,12 @@ impl Fs for FailingFs {
     }
 
     fn flock(&self, fd: &OwnedFd, operation: FlockOperation) -> io::Result<()> {
+        let is_the_one = self.locks_left.get() == Some(0);
+        self.locks_left
+            .set(self.locks_left.get().and_then(|left| left.checked_sub(1)));
+        if is_the_one {
+            (self.somebody_else)();
+        }
         OsFs.flock(fd, operation)
     }
 }
