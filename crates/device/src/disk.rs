@@ -24,6 +24,7 @@ struct State {
     flush_hold: Duration,
     flushes: u32,
     deferred: VecDeque<DeferredRead>,
+    defers: bool,
     stopping: bool,
 }
 
@@ -58,6 +59,7 @@ impl Disk {
                 flush_hold: Duration::ZERO,
                 flushes: 0,
                 deferred: VecDeque::new(),
+                defers: true,
                 stopping: false,
             }),
             deferred: Condvar::new(),
@@ -72,6 +74,10 @@ impl Disk {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.lock().image.bytes()
+    }
+
+    pub(crate) fn set_deferred(&self, defers: bool) {
+        self.lock().defers = defers;
     }
 
     pub(crate) fn load(&self, image: Image) {
@@ -144,10 +150,11 @@ impl Disk {
         self.activity.fetch_add(1, Ordering::SeqCst);
         let mut buffer = vec![0; bytes];
         let mut state = self.lock();
+        let defers = state.defers;
         match &mut state.mode {
             Mode::Plain | Mode::Recording(_) => state.image.read(offset, &mut buffer),
             Mode::Crash(crash) => {
-                if crash.is_undecided(offset, bytes) {
+                if defers && crash.is_undecided(offset, bytes) {
                     state.deferred.push_back(DeferredRead {
                         offset,
                         bytes,

@@ -106,6 +106,12 @@ impl RecordedDisk {
         self.recovering.watch(pid)
     }
 
+    /// Deferred replies are on at first; off, every read is answered at once and decides what it
+    /// touches, which shows what they gain.
+    pub fn set_deferred(&self, deferred: bool) {
+        self.disk.set_deferred(deferred);
+    }
+
     /// Makes `image` the content of the disk. What the kernel has cached must be dropped by the
     /// process that mounts.
     pub fn load(&self, image: Image) {

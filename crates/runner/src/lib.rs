@@ -1,1 +1,37 @@
 //! Plans and executes cases, feeds the explorer, emits events, keeps run folders.
+//!
+//! The way of a case, from top to bottom:
+//! [`run_case`] makes the initial tree, then `recording` runs the subject on a recorded disk,
+//! `exploration` cuts the block log into crash spaces and recovers their states on the workers'
+//! disks, `judge` asks the oracle, `story` explains what was found, and [`Bundle`] keeps it.
+//!
+//! * A `worker` is a disk that this process serves, and an `agent`: the child that mounts it.
+//! * [`RunFolder`] keeps a run; [`replay`] sees one crash state again.
+//!
+//! Nothing here prints.
+
+mod agent;
+mod bundle;
+mod case;
+mod channel;
+mod exploration;
+mod judge;
+mod observer;
+mod plan;
+mod recording;
+mod replay;
+mod run;
+mod run_folder;
+mod story;
+mod worker;
+
+pub use agent::agent_main;
+pub use bundle::{Bundle, BundleFacts};
+pub use case::{CasePlan, ControlPlan, InitialTree, Settings, Workers, run_case};
+pub use observer::Observer;
+pub use plan::{ProfilePlan, RECOVERIES_PER_SPACE_MAX, WriterCommand, plan};
+pub use recording::{CommandFailed, Subject};
+pub use replay::{Replayed, replay};
+pub use run::{Display, run};
+pub use run_folder::{RunFolder, bundles, find_run};
+pub use worker::AgentCommand;

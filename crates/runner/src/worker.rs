@@ -1,0 +1,232 @@
+//! One worker: a recorded disk and the agent that mounts it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use untorn_block::{CrashDisk, CrashSpace, Image, UnitDecision};
+use untorn_device::RecordedDisk;
+use untorn_explore::{DefaultPick, Path as ChoicePath};
+use untorn_oracle::TreeSnapshot;
+use untorn_spec::Profile;
+
+use crate::agent::{Reply, Request, Seen, Setup};
+use crate::channel;
+
+/// No request to an agent takes longer on a slow guest; an agent that does is stuck.
+const REPLY_LIMIT: Duration = Duration::from_secs(120);
+
+/// How the agent's process is started: this program with these arguments.
+#[derive(Debug, Clone)]
+pub struct AgentCommand {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments, which make it call [`crate::agent_main`].
+    pub args: Vec<String>,
+}
+
+/// What one recovery came to.
+#[derive(Debug)]
+pub(crate) enum Recovered {
+    /// It was mounted and looked at.
+    Seen(Seen),
+    /// It could not be mounted, or not even be looked at.
+    Unmountable(String),
+}
+
+/// A disk, its agent, and the place where the agent mounts it.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    // The agent holds the device: it goes first.
+    agent: Child,
+    socket: Option<UnixStream>,
+    pub(crate) disk: RecordedDisk,
+    pub(crate) profile: &'static Profile,
+    pub(crate) mount_point: PathBuf,
+}
+
+impl Worker {
+    /// Makes the disk and starts the agent on the calling thread; the agent ends with it.
+    pub(crate) fn start(
+        profile: &'static Profile,
+        scratch: &Path,
+        agent: &AgentCommand,
+    ) -> Result<Self> {
+        let mount_point = scratch.join("mnt");
+        fs::create_dir_all(&mount_point)
+            .with_context(|| format!("cannot create {}", mount_point.display()))?;
+        let bytes = u64::from(profile.image_mib) << 20;
+        let mut disk = RecordedDisk::new(bytes, profile.unit, profile.request_kib, scratch)?;
+        let device = disk
+            .take_device()
+            .context("the loop device was taken already")?;
+        let (socket, theirs) = UnixStream::pair().context("cannot make a socket pair")?;
+        socket
+            .set_read_timeout(Some(REPLY_LIMIT))
+            .context("socket time limit")?;
+        let child = Command::new(&agent.program)
+            .args(&agent.args)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::from(device))
+            // Ctrl-C on the terminal is the harness's to handle.
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot start the disk agent {}", agent.program.display()))?;
+        let setup = Setup {
+            device: disk.path().to_owned(),
+            mount_point: mount_point.clone(),
+            profile: profile.name.to_owned(),
+        };
+        let worker = Self {
+            agent: child,
+            socket: Some(socket),
+            disk,
+            profile,
+            mount_point,
+        };
+        channel::send(worker.socket()?, &setup).context("cannot talk to the disk agent")?;
+        worker
+            .disk
+            .watch(worker.agent.id())
+            .context("cannot watch the disk agent")?;
+        Ok(worker)
+    }
+
+    fn socket(&self) -> Result<&UnixStream> {
+        self.socket.as_ref().context("the disk agent is gone")
+    }
+
+    fn ask(&self, request: &Request) -> Result<Reply> {
+        let socket = self.socket()?;
+        channel::send(socket, request).context("cannot talk to the disk agent")?;
+        match channel::receive(socket) {
+            Ok(reply) => Ok(reply),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => bail!(
+                "the disk agent did not answer {request:?} within {} s: the kernel is stuck in {}",
+                REPLY_LIMIT.as_secs(),
+                self.profile.fs
+            ),
+            Err(error) => Err(error).context("the disk agent ended unexpectedly"),
+        }
+    }
+
+    /// Asks for something that must succeed.
+    pub(crate) fn must(&self, request: &Request) -> Result<()> {
+        match self.ask(request)? {
+            Reply::Done => Ok(()),
+            Reply::Failed { what, .. } => bail!("{}: {what}", self.profile.name),
+            Reply::Seen(_) | Reply::Tree(_) => bail!("unexpected answer to {request:?}"),
+        }
+    }
+
+    /// Looks at the mounted target.
+    pub(crate) fn look(&self, target: &str) -> Result<Seen> {
+        match self.ask(&Request::Look {
+            target: target.to_owned(),
+        })? {
+            Reply::Seen(seen) => Ok(seen),
+            other => bail!("looking at the target failed: {other:?}"),
+        }
+    }
+
+    /// The whole tree of the last look.
+    pub(crate) fn tree(&self) -> Result<TreeSnapshot> {
+        match self.ask(&Request::Tree)? {
+            Reply::Tree(tree) => Ok(tree),
+            other => bail!("the tree could not be read: {other:?}"),
+        }
+    }
+
+    /// The mount namespace in which the file system is seen.
+    pub(crate) fn namespace(&self) -> Result<File> {
+        let path = format!("/proc/{}/ns/mnt", self.agent.id());
+        File::open(&path).with_context(|| format!("cannot open {path}"))
+    }
+
+    /// The agent's process.
+    pub(crate) fn agent_id(&self) -> u32 {
+        self.agent.id()
+    }
+
+    /// Recovers one state of a crash space; the file system stays mounted. The second part is what
+    /// was decided beyond `path`.
+    pub(crate) fn recover(
+        &self,
+        space: &Arc<CrashSpace>,
+        path: &ChoicePath,
+        default: DefaultPick,
+        target: &str,
+    ) -> Result<(Recovered, Vec<UnitDecision>)> {
+        let default = Box::new(move |unit, versions| default.pick(unit, versions));
+        self.disk
+            .start_crash(CrashDisk::new(space.clone(), path.iter(), default));
+        let reply = self.ask(&Request::Recover {
+            target: target.to_owned(),
+        });
+        let decisions = self.disk.seal();
+        let recovered = match reply? {
+            Reply::Seen(seen) => Recovered::Seen(seen),
+            Reply::Failed { what, .. } => Recovered::Unmountable(what),
+            other => bail!("unexpected answer to a recovery: {other:?}"),
+        };
+        Ok((recovered, decisions))
+    }
+
+    /// Recovers an image that is decided altogether.
+    pub(crate) fn recover_image(&self, image: Image, target: &str) -> Result<Recovered> {
+        self.disk.load(image);
+        match self.ask(&Request::Recover {
+            target: target.to_owned(),
+        })? {
+            Reply::Seen(seen) => Ok(Recovered::Seen(seen)),
+            Reply::Failed { what, .. } => Ok(Recovered::Unmountable(what)),
+            other => bail!("unexpected answer to a recovery: {other:?}"),
+        }
+    }
+
+    /// Writes to the recovered file system; the error says what failed.
+    pub(crate) fn probe_usable(&self, target: &str) -> Result<std::result::Result<(), String>> {
+        match self.ask(&Request::ProbeUsable {
+            target: target.to_owned(),
+        })? {
+            Reply::Done => Ok(Ok(())),
+            Reply::Failed { what, .. } => Ok(Err(what)),
+            other => bail!("unexpected answer to a probe: {other:?}"),
+        }
+    }
+
+    /// Unmounts; what is not written yet does not matter.
+    pub(crate) fn abandon(&self) -> Result<()> {
+        self.must(&Request::Unmount { abandon: true })
+    }
+
+    /// Unmounts cleanly.
+    pub(crate) fn unmount(&self) -> Result<()> {
+        self.must(&Request::Unmount { abandon: false })
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // The agent ends when its socket closes; it unmounts, and the loop device goes with it.
+        self.disk.seal();
+        self.socket = None;
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while Instant::now() < deadline {
+            match self.agent.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                Ok(Some(_)) => return,
+                Err(_gone) => return,
+            }
+        }
+        drop(self.agent.kill());
+        drop(self.agent.wait());
+    }
+}
