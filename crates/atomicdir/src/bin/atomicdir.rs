@@ -106,7 +106,11 @@ fn publish(from: &Path, target: &Path, durability: Durability) -> Result<(), Fai
     };
     match atomicdir::publish(&OsFs, &parent, name, &tree, &options) {
         Ok(published) => {
-            warn(target, &published.cleanup_errors);
+            warn(
+                target,
+                "published and durable, but ",
+                &published.cleanup_errors,
+            );
             Ok(())
         }
         Err(error) => {
@@ -121,7 +125,7 @@ fn publish(from: &Path, target: &Path, durability: Durability) -> Result<(), Fai
                     ..
                 } => (DURABILITY_UNKNOWN, cleanup_errors, source.errno()),
             };
-            warn(target, cleanup_errors);
+            warn(target, "", cleanup_errors);
             let kept = match &error {
                 PublishError::DurabilityUnknown {
                     old_kept_at: Some(kept),
@@ -150,7 +154,7 @@ fn sweep(target: &Path) -> Result<(), Failure> {
     let (parent, name) = open_parent(target)?;
     let swept = atomicdir::sweep(&OsFs, &parent, name)
         .map_err(|error| not_published(anyhow::anyhow!("{}: {error}", target.display())))?;
-    warn(target, &swept.failed);
+    warn(target, "", &swept.failed);
     if swept.failed.is_empty() {
         Ok(())
     } else {
@@ -193,10 +197,11 @@ fn not_published(error: anyhow::Error) -> Failure {
     }
 }
 
-fn warn(target: &Path, cleanup_errors: &[CleanupError]) {
+/// Tells of what could not be removed, which leaves the outcome said before it as it is.
+fn warn(target: &Path, outcome: &str, cleanup_errors: &[CleanupError]) {
     for error in cleanup_errors {
         let hint = hint(error.source.errno());
-        eprintln!("atomicdir: {}: {error}{hint}", target.display());
+        eprintln!("atomicdir: {}: {outcome}{error}{hint}", target.display());
     }
 }
 
