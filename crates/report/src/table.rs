@@ -3,11 +3,13 @@
 use std::fmt::Write;
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent};
+use comfy_table::{
+    Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, TableComponent,
+};
 use untorn_spec::{Certificate, Expected, FilesystemEntry, ScenarioEntry, Verdict};
 
 use crate::judge::{judge_control, judge_scenario};
-use crate::words::{caught, explored, outcomes, seconds, states};
+use crate::words::{caught, outcomes, seconds, share, states};
 
 /// How the table is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +29,9 @@ impl Default for TableOptions {
     }
 }
 
+/// Columns up to which names are kept on one line. Built-in ones fit; a command line may not.
+const NAME_COLUMNS_MAX: u16 = 40;
+
 /// The whole certificate as text: per profile a table of scenarios and one of controls.
 pub fn table(certificate: &Certificate, options: TableOptions) -> String {
     let mut text = String::new();
@@ -43,8 +48,12 @@ pub fn table(certificate: &Certificate, options: TableOptions) -> String {
         }
         let entries = filesystem.scenarios.iter().chain(&filesystem.controls);
         for entry in entries {
-            if let Some(reason) = &entry.reason {
-                line(&mut text, &format!("  {}: {reason}", entry.name));
+            let said = entry
+                .reason
+                .as_ref()
+                .map(|reason| format!("{}: {reason}", entry.name));
+            if let Some(reason) = said.filter(|reason| filesystem.reason.as_ref() != Some(reason)) {
+                line(&mut text, &format!("  {reason}"));
             }
         }
         text.push('\n');
@@ -88,21 +97,19 @@ fn scenarios(entries: &[ScenarioEntry], options: TableOptions) -> String {
         "scenario",
         "writer",
         "verdict",
-        "explored",
-        "states",
+        "crash states",
         "recoveries",
-        "seconds",
+        "time",
         "outcomes",
     ];
     let rows = entries.iter().map(|entry| {
         vec![
             Cell::new(&entry.name),
             Cell::new(&entry.writer),
-            colored(entry.verdict.name(), judge_scenario(entry).verdict, options),
-            Cell::new(explored(entry)),
-            number(&states(entry.crash_states_log2)),
+            colored(&verdict(entry), judge_scenario(entry).verdict, options),
+            number(&judged(entry)),
             number(&entry.recoveries.to_string()),
-            number(&seconds(entry.seconds)),
+            number(&format!("{} s", seconds(entry.seconds))),
             Cell::new(outcomes(&entry.outcomes)),
         ]
     });
@@ -110,29 +117,21 @@ fn scenarios(entries: &[ScenarioEntry], options: TableOptions) -> String {
 }
 
 fn controls(entries: &[ScenarioEntry], options: TableOptions) -> String {
-    let header = [
-        "control",
-        "caught by",
-        "explored",
-        "states",
-        "recoveries",
-        "seconds",
-    ];
+    let header = ["control", "caught by", "crash states", "recoveries", "time"];
     let rows = entries.iter().map(|entry| {
         vec![
             Cell::new(&entry.name),
             colored(&caught(entry), judge_control(entry).verdict, options),
-            Cell::new(explored(entry)),
-            number(&states(entry.crash_states_log2)),
+            number(&judged(entry)),
             number(&entry.recoveries.to_string()),
-            number(&seconds(entry.seconds)),
+            number(&format!("{} s", seconds(entry.seconds))),
         ]
     });
     draw(&header, rows.collect(), options)
 }
 
 /// A table without lines but one below the header, indented by two.
-fn draw(header: &[&str], rows: Vec<Vec<Cell>>, options: TableOptions) -> String {
+fn draw(headers: &[&str], rows: Vec<Vec<Cell>>, options: TableOptions) -> String {
     let mut table = Table::new();
     table
         .load_preset(NOTHING)
@@ -140,8 +139,8 @@ fn draw(header: &[&str], rows: Vec<Vec<Cell>>, options: TableOptions) -> String 
         .set_style(TableComponent::MiddleHeaderIntersections, '─')
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(options.columns_max.saturating_sub(2))
-        .set_header(header.iter().map(|name| {
-            let numeric = matches!(*name, "states" | "recoveries" | "seconds");
+        .set_header(headers.iter().map(|name| {
+            let numeric = matches!(*name, "crash states" | "recoveries" | "time");
             if numeric {
                 number(name)
             } else {
@@ -154,14 +153,46 @@ fn draw(header: &[&str], rows: Vec<Vec<Cell>>, options: TableOptions) -> String 
     } else {
         table.force_no_tty();
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
+    let is_name = |header: &str| matches!(header, "scenario" | "writer" | "control");
+    let widths = headers.iter().zip(table.column_max_content_widths());
+    let names: u16 = widths
+        .filter(|(header, _)| is_name(header))
+        .fold(0, |sum, (_, width)| sum.saturating_add(width));
+    for (column, header) in table.column_iter_mut().zip(headers) {
+        let is_last = Some(header) == headers.last();
+        column.set_padding((0, u16::from(!is_last)));
+        let is_wrapped = match *header {
+            "outcomes" | "caught by" => true,
+            header => is_name(header) && names > NAME_COLUMNS_MAX,
+        };
+        if !is_wrapped {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
     }
     let mut text = String::new();
     for row in table.lines() {
         line(&mut text, &format!("  {row}"));
     }
     text
+}
+
+/// `holds`, or `holds, bounded` where not every crash state was judged.
+fn verdict(entry: &ScenarioEntry) -> String {
+    let name = entry.verdict.name();
+    match entry.verdict {
+        Verdict::Holds if !entry.exhaustive => format!("{name}, bounded"),
+        _ => name.to_owned(),
+    }
+}
+
+/// How much of how many crash states was judged: `all of 2^12.3`, `0.6312 of 2^34`.
+fn judged(entry: &ScenarioEntry) -> String {
+    let states = states(entry.crash_states_log2);
+    match (entry.exhaustive, entry.recoveries) {
+        (true, _) => format!("all of {states}"),
+        (false, 0) => "none".to_owned(),
+        (false, _) => format!("{} of {states}", share(entry.coverage)),
+    }
 }
 
 fn number(text: &str) -> Cell {

@@ -36,15 +36,15 @@ fn sample() -> Certificate {
 fn the_table() {
     let expected = "\
 ext4: holds
-  scenario   writer     verdict  explored        states  recoveries  seconds  outcomes
-  ────────────────────────────────────────────────────────────────────────────────────────────
-  two-files  atomicdir  holds    exhaustive      2^12.3         209      1.2  old 89, new 120
-  sixty      atomicdir  holds    bounded 0.9999   2^134        3000     50.0  new 3000
+  scenario   writer     verdict            crash states  recoveries    time  outcomes
+  ───────────────────────────────────────────────────────────────────────────────────────────
+  two-files  atomicdir  holds             all of 2^12.3         209   1.2 s  old 89, new 120
+  sixty      atomicdir  holds, bounded  0.9999 of 2^134        3000  50.0 s  new 3000
 
-  control                         caught by    explored    states  recoveries  seconds
-  ─────────────────────────────────────────────────────────────────────────────────────
-  control-exchange-without-fsync  empty        exhaustive  2^12.3         209      1.2
-  control-kind                    hidden here  exhaustive  2^12.3         209      1.2
+  control                         caught by     crash states  recoveries   time
+  ──────────────────────────────────────────────────────────────────────────────
+  control-exchange-without-fsync  empty        all of 2^12.3         209  1.2 s
+  control-kind                    hidden here  all of 2^12.3         209  1.2 s
 
 verdict: holds (suite quick, kernel 6.18.5 x86_64, untorn 0.1.0 abc1234, seed 7, 12.3 s)
 ";
@@ -125,9 +125,17 @@ fn wide() -> Certificate {
     certificate("ext4", Expected::Holds, results.collect())
 }
 
+/// The command of `untorn check` stands where a writer's name does.
+fn with_command() -> Certificate {
+    let mut result = result("ext4", "check", Expected::Holds, Verdict::Holds);
+    result.case.writer =
+        "sh -c 'cp /tmp/new/tls.crt /tmp/new/tls.key \"$1\" && sync' -- {dir}".repeat(2);
+    certificate("ext4", Expected::Holds, vec![result])
+}
+
 #[test]
 fn it_fits_into_a_hundred_columns() {
-    for certificate in [sample(), wide()] {
+    for certificate in [sample(), wide(), with_command()] {
         let text = table(&certificate, TableOptions::default());
         for line in text.lines() {
             assert!(line.chars().count() <= 100, "{line}\n{text}");
@@ -151,6 +159,12 @@ fn the_built_in_scenarios_take_one_line_each_for_usual_numbers() {
     });
     let certificate = certificate("ext4", Expected::Holds, results.collect());
     let text = table(&certificate, TableOptions::default());
+    assert_eq!(
+        text.lines().count(),
+        // Heading, two headers with their lines, a blank line after each table, the verdict.
+        scenarios().len() + 1 + 4 + 2 + 1,
+        "{text}"
+    );
     for scenario in scenarios() {
         let lines = text
             .lines()

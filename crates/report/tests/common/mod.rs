@@ -32,7 +32,9 @@ pub(crate) fn profile_started(profile: &str, expected: Expected) -> RunEvent {
 }
 
 pub(crate) fn case(profile: &str, scenario: &str) -> CaseId {
+    let built_in = untorn_spec::scenario(scenario).map(|known| known.writer.as_str());
     let writer = scenario.strip_prefix("control-").unwrap_or("atomicdir");
+    let writer = built_in.unwrap_or(writer);
     CaseId {
         profile: profile.to_owned(),
         scenario: scenario.to_owned(),
