@@ -2,6 +2,8 @@
 //!
 //! * [`RecordedDisk`]: a block device that notes what it receives, or makes up its mind lazily.
 //! * [`make_image`]: an empty file system of a profile.
+//! * [`probe`] and [`requirements`]: what this machine can run, and what helps where it cannot.
+//! * [`leftovers`]: what a killed harness left behind.
 //! * [`mount_profile`], [`neighbor_commit`] and the like: calls on a mounted file system.
 //!
 //! This crate never judges what it sees.
@@ -9,7 +11,9 @@
 mod disk;
 mod error;
 mod filesystem;
+pub mod leftovers;
 mod mkfs;
+mod probe;
 mod recorded_disk;
 mod releaser;
 mod server;
@@ -20,4 +24,5 @@ pub use filesystem::{
     NEIGHBOR, abandon, drop_cache, forget, mount_profile, neighbor_commit, unmount,
 };
 pub use mkfs::{cache_dir, make_image, mkfs_command};
+pub use probe::{Capability, Need, Status, Unsupported, probe, requirements, requirements_among};
 pub use recorded_disk::RecordedDisk;

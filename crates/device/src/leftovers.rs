@@ -1,0 +1,1 @@
+//! What a killed harness left behind.
