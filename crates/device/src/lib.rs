@@ -13,6 +13,7 @@ mod error;
 mod filesystem;
 pub mod leftovers;
 mod mkfs;
+mod plain_disk;
 mod probe;
 mod recorded_disk;
 mod releaser;
@@ -24,5 +25,6 @@ pub use filesystem::{
     NEIGHBOR, abandon, drop_cache, forget, mount_profile, neighbor_commit, unmount,
 };
 pub use mkfs::{cache_dir, make_image, mkfs_command};
+pub use plain_disk::PlainDisk;
 pub use probe::{Capability, Need, Status, Unsupported, probe, requirements, requirements_among};
 pub use recorded_disk::RecordedDisk;

@@ -51,6 +51,8 @@ pub(crate) enum Request {
     Tree,
     /// Create, replace and delete.
     ProbeUsable { target: String },
+    /// Mount, look and unmount, so many times, without a word in between.
+    Repeat { target: String, times: u32 },
     /// Unmount. `abandon`: what is not written yet does not matter.
     Unmount { abandon: bool },
 }
@@ -169,6 +171,7 @@ impl Agent {
                 None => Err(("tree", io::ErrorKind::NotFound.into())),
             },
             Request::ProbeUsable { target } => self.probe(&target).map(|()| Reply::Done),
+            Request::Repeat { target, times } => self.repeat(&target, times).map(|()| Reply::Done),
             Request::Unmount { abandon } => self.unmount(abandon).map(|()| Reply::Done),
         };
         answer.unwrap_or_else(|(what, error)| {
@@ -199,6 +202,18 @@ impl Agent {
         self.mounted = false;
         if self.profile.fs == FsKind::Btrfs {
             forget(&self.setup.device).named("forget the btrfs device")?;
+        }
+        Ok(())
+    }
+
+    fn repeat(&mut self, target: &str, times: u32) -> Result<(), Failure> {
+        for _ in 0..times {
+            mount_profile(&self.setup.device, &self.setup.mount_point, self.profile)
+                .named("mount")?;
+            self.mounted = true;
+            self.look(target).named("look")?;
+            unmount(&self.setup.mount_point).named("unmount")?;
+            self.mounted = false;
         }
         Ok(())
     }

@@ -94,6 +94,13 @@ impl Totals {
         !self.stopped_early && self.spaces > 0 && self.spaces == self.spaces_exhausted
     }
 
+    fn note_coverage(&mut self, fraction: f64) {
+        self.coverage_least = Some(
+            self.coverage_least
+                .map_or(fraction, |least| least.min(fraction)),
+        );
+    }
+
     /// The least share covered of any space, exactly 1 only when all are covered.
     pub(crate) fn coverage(&self) -> f64 {
         if self.exhaustive() {
@@ -463,12 +470,7 @@ impl State {
             if !space.explorer.is_finished() {
                 return true;
             }
-            let coverage = space.explorer.coverage();
-            totals.coverage_least = Some(
-                totals
-                    .coverage_least
-                    .map_or(coverage.fraction(), |least| least.min(coverage.fraction())),
-            );
+            totals.note_coverage(space.explorer.coverage().fraction());
             match space.explorer.mode() {
                 Mode::Exhausted => totals.spaces_exhausted += 1,
                 Mode::Bounded {
@@ -515,6 +517,14 @@ pub(crate) fn run(exploration: &Exploration<'_>, workers: &[Worker]) -> Result<T
     }
     if state.stopping {
         state.totals.stopped_early = true;
+        let open: Vec<f64> = state
+            .open
+            .iter()
+            .map(|space| space.explorer.coverage().fraction())
+            .collect();
+        for fraction in open {
+            state.totals.note_coverage(fraction);
+        }
     }
     Ok(std::mem::take(&mut state.totals))
 }

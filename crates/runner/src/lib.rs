@@ -11,6 +11,7 @@
 //! Nothing here prints.
 
 mod agent;
+mod bench;
 mod bundle;
 mod case;
 mod channel;
@@ -26,6 +27,7 @@ mod story;
 mod worker;
 
 pub use agent::agent_main;
+pub use bench::{measure_case, measure_limit};
 pub use bundle::{Bundle, BundleFacts};
 pub use case::{CasePlan, ControlPlan, InitialTree, Settings, Workers, run_case};
 pub use observer::Observer;

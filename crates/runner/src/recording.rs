@@ -167,7 +167,7 @@ fn run_writer(worker: &Worker, stage: &Stage<'_>, disturbance: Disturbance) -> R
         args: args.clone(),
         order: WriterOrder {
             writer: writer.clone(),
-            parent: worker.mount_point.to_string_lossy().into_owned(),
+            parent: worker.mount_point().to_string_lossy().into_owned(),
             target: stage.target.to_owned(),
             tree: tree.clone(),
             seed: stage.seed,
@@ -230,7 +230,7 @@ fn run_program(
     wall: Duration,
 ) -> Result<Run> {
     let namespace = worker.namespace()?;
-    let target = worker.mount_point.join(stage.target);
+    let target = worker.mount_point().join(stage.target);
     let mut words = argv.iter().map(|word| substitute(word, target.as_os_str()));
     let program = words.next().context("no command was given")?;
     let mut command = CommandSpec::new(program, words);

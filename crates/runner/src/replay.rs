@@ -54,7 +54,7 @@ pub fn replay(
         }
     }
     if let (Some(look_around), Some(_)) = (look_around, &tree) {
-        look_around(&worker.mount_point, worker.agent_id())?;
+        look_around(worker.mount_point(), worker.agent_id())?;
     }
     worker
         .abandon()

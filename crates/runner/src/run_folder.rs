@@ -14,16 +14,18 @@ use crate::bundle::{Bundle, BundleFacts};
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
+    /// What is typed to start the harness, for replay commands.
+    program: String,
     events: Mutex<File>,
     violations: Mutex<u32>,
 }
 
 impl RunFolder {
-    /// Makes `runs/RUN_ID`.
+    /// Makes `runs/RUN_ID`. `program` is what starts this program in a shell, for replay commands.
     ///
     /// # Errors
     /// When it cannot be made or is there already.
-    pub fn create(runs: &Path, run_id: &str) -> Result<Self> {
+    pub fn create(runs: &Path, run_id: &str, program: &str) -> Result<Self> {
         let path = runs.join(run_id);
         fs::create_dir_all(runs).with_context(|| format!("cannot create {}", runs.display()))?;
         fs::create_dir(&path).with_context(|| format!("cannot create {}", path.display()))?;
@@ -32,6 +34,7 @@ impl RunFolder {
             File::create(&events).with_context(|| format!("cannot create {}", events.display()))?;
         Ok(Self {
             path,
+            program: program.to_owned(),
             events: Mutex::new(file),
             violations: Mutex::new(0),
         })
@@ -88,7 +91,11 @@ impl RunFolder {
         let place = format!("violations/{number}");
         let folder = self.path.join(&place);
         let BundleFacts { violation, .. } = &mut bundle.facts;
-        violation.replay = format!("untorn replay {}", quoted(&folder));
+        violation.replay = format!(
+            "{} replay {}",
+            quoted(Path::new(&self.program)),
+            quoted(&folder)
+        );
         violation.bundle = place;
         bundle.save(&folder)
     }

@@ -41,69 +41,61 @@ pub(crate) enum Recovered {
     Unmountable(String),
 }
 
-/// A disk, its agent, and the place where the agent mounts it.
+/// The child that mounts a device, and the socket to it.
 #[derive(Debug)]
-pub(crate) struct Worker {
-    // The agent holds the device: it goes first.
-    agent: Child,
+pub(crate) struct Agent {
+    child: Child,
     socket: Option<UnixStream>,
-    pub(crate) disk: RecordedDisk,
-    pub(crate) profile: &'static Profile,
-    pub(crate) mount_point: PathBuf,
+    profile: &'static Profile,
+    mount_point: PathBuf,
 }
 
-impl Worker {
-    /// Makes the disk and starts the agent on the calling thread; the agent ends with it.
+impl Agent {
+    /// Starts an agent on the calling thread, with whom it ends. It takes over the device.
     pub(crate) fn start(
+        command: &AgentCommand,
         profile: &'static Profile,
         scratch: &Path,
-        agent: &AgentCommand,
+        path: &Path,
+        device: File,
     ) -> Result<Self> {
         let mount_point = scratch.join("mnt");
         fs::create_dir_all(&mount_point)
             .with_context(|| format!("cannot create {}", mount_point.display()))?;
-        let bytes = u64::from(profile.image_mib) << 20;
-        let mut disk = RecordedDisk::new(bytes, profile.unit, profile.request_kib, scratch)?;
-        let device = disk
-            .take_device()
-            .context("the loop device was taken already")?;
         let (socket, theirs) = UnixStream::pair().context("cannot make a socket pair")?;
         socket
             .set_read_timeout(Some(REPLY_LIMIT))
             .context("socket time limit")?;
-        let child = Command::new(&agent.program)
-            .args(&agent.args)
+        let child = Command::new(&command.program)
+            .args(&command.args)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(device))
             // Ctrl-C on the terminal is the harness's to handle.
             .process_group(0)
             .spawn()
-            .with_context(|| format!("cannot start the disk agent {}", agent.program.display()))?;
-        let setup = Setup {
-            device: disk.path().to_owned(),
-            mount_point: mount_point.clone(),
-            profile: profile.name.to_owned(),
-        };
-        let worker = Self {
-            agent: child,
+            .with_context(|| {
+                format!("cannot start the disk agent {}", command.program.display())
+            })?;
+        let agent = Self {
+            child,
             socket: Some(socket),
-            disk,
             profile,
             mount_point,
         };
-        channel::send(worker.socket()?, &setup).context("cannot talk to the disk agent")?;
-        worker
-            .disk
-            .watch(worker.agent.id())
-            .context("cannot watch the disk agent")?;
-        Ok(worker)
+        let setup = Setup {
+            device: path.to_owned(),
+            mount_point: agent.mount_point.clone(),
+            profile: profile.name.to_owned(),
+        };
+        channel::send(agent.socket()?, &setup).context("cannot talk to the disk agent")?;
+        Ok(agent)
     }
 
     fn socket(&self) -> Result<&UnixStream> {
         self.socket.as_ref().context("the disk agent is gone")
     }
 
-    fn ask(&self, request: &Request) -> Result<Reply> {
+    pub(crate) fn ask(&self, request: &Request) -> Result<Reply> {
         let socket = self.socket()?;
         channel::send(socket, request).context("cannot talk to the disk agent")?;
         match channel::receive(socket) {
@@ -124,6 +116,70 @@ impl Worker {
             Reply::Failed { what, .. } => bail!("{}: {what}", self.profile.name),
             Reply::Seen(_) | Reply::Tree(_) => bail!("unexpected answer to {request:?}"),
         }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // The agent ends when its socket closes; it unmounts, and the loop device goes with it.
+        self.socket = None;
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while Instant::now() < deadline {
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                Ok(Some(_)) | Err(_) => return,
+            }
+        }
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// A disk that this process serves, and the agent that mounts it.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    // The agent holds the device: it goes first.
+    agent: Agent,
+    pub(crate) disk: RecordedDisk,
+    pub(crate) profile: &'static Profile,
+}
+
+impl Worker {
+    /// Makes the disk and starts the agent on the calling thread; the agent ends with it.
+    pub(crate) fn start(
+        profile: &'static Profile,
+        scratch: &Path,
+        command: &AgentCommand,
+    ) -> Result<Self> {
+        fs::create_dir_all(scratch)
+            .with_context(|| format!("cannot create {}", scratch.display()))?;
+        let bytes = u64::from(profile.image_mib) << 20;
+        let mut disk = RecordedDisk::new(bytes, profile.unit, profile.request_kib, scratch)?;
+        let device = disk
+            .take_device()
+            .context("the loop device was taken already")?;
+        let agent = Agent::start(command, profile, scratch, disk.path(), device)?;
+        disk.watch(agent.child.id())
+            .context("cannot watch the disk agent")?;
+        Ok(Self {
+            agent,
+            disk,
+            profile,
+        })
+    }
+
+    /// Where the agent mounts the disk.
+    pub(crate) fn mount_point(&self) -> &Path {
+        &self.agent.mount_point
+    }
+
+    fn ask(&self, request: &Request) -> Result<Reply> {
+        self.agent.ask(request)
+    }
+
+    /// Asks for something that must succeed.
+    pub(crate) fn must(&self, request: &Request) -> Result<()> {
+        self.agent.must(request)
     }
 
     /// Looks at the mounted target.
@@ -146,13 +202,13 @@ impl Worker {
 
     /// The mount namespace in which the file system is seen.
     pub(crate) fn namespace(&self) -> Result<File> {
-        let path = format!("/proc/{}/ns/mnt", self.agent.id());
+        let path = format!("/proc/{}/ns/mnt", self.agent.child.id());
         File::open(&path).with_context(|| format!("cannot open {path}"))
     }
 
     /// The agent's process.
     pub(crate) fn agent_id(&self) -> u32 {
-        self.agent.id()
+        self.agent.child.id()
     }
 
     /// Recovers one state of a crash space; the file system stays mounted. The second part is what
@@ -215,18 +271,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // The agent ends when its socket closes; it unmounts, and the loop device goes with it.
+        // What still waits for a decision gets one, so that the agent can unmount.
         self.disk.seal();
-        self.socket = None;
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while Instant::now() < deadline {
-            match self.agent.try_wait() {
-                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
-                Ok(Some(_)) => return,
-                Err(_gone) => return,
-            }
-        }
-        drop(self.agent.kill());
-        drop(self.agent.wait());
     }
 }

@@ -1,4 +1,11 @@
 //! The command, and the built-in writers, right and wrong ones.
+//!
+//! * [`cli`]: what can be said on the command line.
+//! * [`commands`]: one file per subcommand; [`session`] is what those that run something share.
+//! * [`subject`] and [`writers`]: the child that is a built-in writer.
 
+pub mod cli;
+pub mod commands;
+pub mod session;
 pub mod subject;
 pub mod writers;

@@ -1,0 +1,74 @@
+//! `untorn check`: any program.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use untorn_runner::{CasePlan, InitialTree, ProfilePlan, Subject};
+use untorn_spec::{Boundaries, CaseId, Exit, Expected, Recordings};
+
+use crate::cli::CheckArgs;
+use crate::commands::certify::profiles;
+use crate::session::{Tell, Usage, run_plan};
+
+/// Name of the target in the file system under test.
+const TARGET: &str = "live";
+
+/// Checks a command.
+///
+/// # Errors
+/// Bad input: an unreadable directory, a command that is not found, fails, or never ends.
+pub fn check(args: &CheckArgs) -> Result<Exit> {
+    let old = readable_directory(&args.old)?;
+    let profiles = profiles(&args.options, "ext4,xfs,btrfs")?;
+    let words: Vec<String> =
+        args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let line = words.join(" ");
+    if !line.contains("{dir}") {
+        return Err(Usage(format!(
+            "`{line}` does not name the directory that it updates: write {{dir}} in its place"
+        ))
+        .into());
+    }
+    let plan: Vec<ProfilePlan> = profiles
+        .iter()
+        .map(|profile| ProfilePlan {
+            profile,
+            cases: vec![CasePlan {
+                id: CaseId {
+                    profile: profile.name.to_owned(),
+                    scenario: "check".to_owned(),
+                    writer: line.clone(),
+                },
+                profile,
+                subject: Subject::Command {
+                    argv: args.command.clone(),
+                    wall: Duration::from_secs(args.timeout),
+                },
+                target: TARGET.to_owned(),
+                initial: InitialTree::CopyOf(old.clone()),
+                expected: Expected::Holds,
+                control: None,
+                recordings: Recordings {
+                    undisturbed: true,
+                    neighbor_commit: Boundaries::Last,
+                    flush_hold_ms: 0,
+                },
+                recoveries_per_space_max: args.recoveries_max,
+                scenario_text: None,
+            }],
+        })
+        .collect();
+    Ok(run_plan("check", &plan, &args.options, Tell::All)?.0)
+}
+
+fn readable_directory(path: &Path) -> Result<std::path::PathBuf> {
+    let refuse = |what: String| Usage(format!("--old {}: {what}", path.display()));
+    let whole = fs::canonicalize(path).map_err(|error| refuse(error.to_string()))?;
+    if !whole.is_dir() {
+        return Err(refuse("not a directory".to_owned()).into());
+    }
+    fs::read_dir(&whole).map_err(|error| refuse(error.to_string()))?;
+    Ok(whole)
+}
