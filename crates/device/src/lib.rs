@@ -13,6 +13,7 @@ mod error;
 mod filesystem;
 pub mod leftovers;
 mod mkfs;
+mod namespace;
 mod plain_disk;
 mod probe;
 mod recorded_disk;

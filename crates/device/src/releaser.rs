@@ -31,7 +31,7 @@ impl Recovering {
         Ok(())
     }
 
-    /// True when the thread is in uninterruptible sleep (state D in proc_pid_stat(5)): it waits
+    /// True when the thread is in uninterruptible sleep (state D in `proc_pid_stat(5)`): it waits
     /// for the disk.
     fn is_blocked(&self) -> bool {
         let stat = self.stat.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,10 +15,11 @@ use crate::disk::Disk;
 
 /// Name of the one file.
 pub(crate) const FILE: &str = "disk";
+/// Its inode.
+pub(crate) const DISK: INodeNo = INodeNo(2);
 
 const ROOT: INodeNo = INodeNo::ROOT;
-const DISK: INodeNo = INodeNo(2);
-const TTL: Duration = Duration::from_secs(3600);
+const TTL: Duration = Duration::from_hours(1);
 /// Requests that the kernel may have under way at a time. A loop device sends each as background
 /// work; with fewer, reads that wait would keep others from being sent at all.
 const BACKGROUND: u16 = 1024;
@@ -66,7 +67,8 @@ impl Filesystem for Server {
             KernelConfig::set_congestion_threshold,
         ] {
             if let Err(nearest) = set(config, BACKGROUND) {
-                set(config, nearest).map_err(|_| io::Error::other("FUSE background limit"))?;
+                set(config, nearest)
+                    .map_err(|_smaller| io::Error::other("FUSE background limit"))?;
             }
         }
         Ok(())

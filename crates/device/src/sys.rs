@@ -24,6 +24,24 @@ struct LoopInfo64 {
     init: [u64; 2],
 }
 
+impl LoopInfo64 {
+    const ZERO: Self = Self {
+        device: 0,
+        inode: 0,
+        rdevice: 0,
+        offset: 0,
+        size_limit: 0,
+        number: 0,
+        encrypt_type: 0,
+        encrypt_key_size: 0,
+        flags: 0,
+        file_name: [0; 64],
+        crypt_name: [0; 64],
+        encrypt_key: [0; 32],
+        init: [0; 2],
+    };
+}
+
 /// `struct loop_config` of the same file.
 #[repr(C)]
 struct LoopConfig {
@@ -39,6 +57,8 @@ const LO_FLAGS_DIRECT_IO: u32 = 16;
 mod raw {
     nix::ioctl_none_bad!(loop_ctl_get_free, 0x4C82);
     nix::ioctl_write_ptr_bad!(loop_configure, 0x4C0A, super::LoopConfig);
+    nix::ioctl_read_bad!(loop_get_status64, 0x4C05, super::LoopInfo64);
+    nix::ioctl_none_bad!(loop_clr_fd, 0x4C01);
     nix::ioctl_none_bad!(blkflsbuf, 0x1261);
     nix::ioctl_read!(btrfs_start_sync, 0x94, 24, u64);
     nix::ioctl_write_ptr!(btrfs_wait_sync, 0x94, 22, u64);
@@ -64,19 +84,8 @@ pub(crate) fn loop_get_free(control: &File) -> io::Result<u32> {
 /// `block_size` bytes, direct I/O, cleared by the kernel when the last user closes it.
 pub(crate) fn loop_configure(device: &File, backing: &File, block_size: u32) -> io::Result<()> {
     let info = LoopInfo64 {
-        device: 0,
-        inode: 0,
-        rdevice: 0,
-        offset: 0,
-        size_limit: 0,
-        number: 0,
-        encrypt_type: 0,
-        encrypt_key_size: 0,
         flags: LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
-        file_name: [0; 64],
-        crypt_name: [0; 64],
-        encrypt_key: [0; 32],
-        init: [0; 2],
+        ..LoopInfo64::ZERO
     };
     let fd = u32::try_from(backing.as_raw_fd()).map_err(io::Error::other)?;
     let config = LoopConfig {
@@ -87,6 +96,22 @@ pub(crate) fn loop_configure(device: &File, backing: &File, block_size: u32) -> 
     };
     // SAFETY: the structure has the layout that the kernel reads, and lives through the call.
     unsafe { raw::loop_configure(device.as_raw_fd(), &raw const config) }?;
+    Ok(())
+}
+
+/// Number of the file system that holds the file behind a loop device, as stat(2) tells it, and
+/// the file's inode (loop(4), `LOOP_GET_STATUS64`).
+pub(crate) fn loop_backing_file(device: &File) -> io::Result<(u64, u64)> {
+    let mut info = LoopInfo64::ZERO;
+    // SAFETY: the kernel writes a structure of this layout, and it lives through the call.
+    unsafe { raw::loop_get_status64(device.as_raw_fd(), &raw mut info) }?;
+    Ok((info.device, info.inode))
+}
+
+/// Unbinds a loop device, at once or when its last user closes it (loop(4), `LOOP_CLR_FD`).
+pub(crate) fn loop_clear(device: &File) -> io::Result<()> {
+    // SAFETY: the call takes no pointer, and the descriptor is open.
+    unsafe { raw::loop_clr_fd(device.as_raw_fd()) }?;
     Ok(())
 }
 

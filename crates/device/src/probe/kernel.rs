@@ -8,10 +8,10 @@ use std::path::Path;
 
 use nix::libc;
 use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
 
 use super::Status;
 use super::filesystems::module_is_installed;
+use crate::namespace::enter_private_namespace;
 
 const FUSE: &str = "/dev/fuse";
 /// What helps where a container holds back devices and rights.
@@ -61,14 +61,6 @@ pub(super) fn namespace_and_fuse() -> NamespaceAndFuse {
             async_direct_io: unknown("not tried"),
         },
     }
-}
-
-/// Puts the calling thread alone into a mount namespace in which nothing spreads.
-pub(crate) fn enter_private_namespace() -> io::Result<()> {
-    unshare(CloneFlags::CLONE_NEWNS)?;
-    let none: Option<&str> = None;
-    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
-    Ok(())
 }
 
 fn open_fuse() -> io::Result<File> {
