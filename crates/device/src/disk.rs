@@ -240,8 +240,8 @@ impl Disk {
 
     // ---- the releaser's side ----
 
-    /// Waits until a read waits; false when the disk is being taken down.
-    pub(crate) fn wait_for_deferred(&self) -> bool {
+    /// Waits until reads wait, and counts them; `None` when the disk is being taken down.
+    pub(crate) fn wait_for_deferred(&self) -> Option<usize> {
         let mut state = self.lock();
         while state.deferred.is_empty() && !state.stopping {
             state = self
@@ -249,7 +249,7 @@ impl Disk {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        !state.stopping
+        (!state.stopping).then_some(state.deferred.len())
     }
 
     pub(crate) fn activity(&self) -> u64 {

@@ -45,19 +45,6 @@ pub fn unmount(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the file system forget what it has not written, so that unmounting is quick. For a file
-/// system that has been checked and will be thrown away. Does nothing where there is no such call
-/// (btrfs before 6.19).
-///
-/// # Errors
-/// Those of opening `directory`.
-pub fn abandon(directory: &Path, fs: FsKind) -> io::Result<()> {
-    match fs {
-        FsKind::Ext4 | FsKind::Xfs => sys::shutdown(File::open(directory)?.as_fd()),
-        FsKind::Btrfs => Ok(()),
-    }
-}
-
 /// Commits the journal, with what others did so far, without writing their data: creates a file
 /// of its own and fsyncs it, or commits the transaction on btrfs, where the fsync of one file
 /// commits nothing of another (kernel-facts, section 14).

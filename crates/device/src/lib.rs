@@ -22,9 +22,7 @@ mod server;
 mod sys;
 
 pub use error::DeviceError;
-pub use filesystem::{
-    NEIGHBOR, abandon, drop_cache, forget, mount_profile, neighbor_commit, unmount,
-};
+pub use filesystem::{NEIGHBOR, drop_cache, forget, mount_profile, neighbor_commit, unmount};
 pub use mkfs::{cache_dir, make_image, mkfs_command};
 pub use plain_disk::PlainDisk;
 pub use probe::{Capability, Need, Status, Unsupported, probe, requirements, requirements_among};

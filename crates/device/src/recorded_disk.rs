@@ -49,7 +49,6 @@ impl RecordedDisk {
         scratch: &Path,
     ) -> Result<Self, DeviceError> {
         let disk = Arc::new(Disk::new(bytes));
-        let recovering = Arc::new(Recovering::default());
         let mount_point = scratch.join("fuse");
         fs::create_dir_all(&mount_point)
             .map_err(|source| DeviceError::io("create", &mount_point, source))?;
@@ -71,6 +70,9 @@ impl RecordedDisk {
             .map_err(|source| DeviceError::io("remove", &mount_point, source))?;
         let (device, path) = bound?;
         tune(&path, unit, request_kib)?;
+        let recovering = Recovering::new(path.file_name().unwrap_or_default())
+            .map_err(|source| DeviceError::io("watch", &path, source))?;
+        let recovering = Arc::new(recovering);
 
         let releaser = std::thread::Builder::new()
             .name("releaser".to_owned())

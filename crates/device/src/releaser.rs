@@ -1,29 +1,45 @@
 //! Answers deferred reads when the kernel truly waits for them (crash model, section 3).
 //!
+//! The kernel truly waits when the thread that mounts and checks is blocked, and every request that
+//! the block layer has not finished is one that we hold back. Both can be read: the state of the
+//! thread in `/proc`, the number of unfinished requests in `/sys/block/loopN/inflight`. What they
+//! do not show is a kernel worker that is about to send another request, so both are read twice.
+//!
 //! Sound whatever the timing: answering too early only makes a choice that was not needed,
 //! answering too late only costs time.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::disk::Disk;
 
-/// How long the disk must have been quiet, and the recovering thread blocked, before a deferred
-/// read is answered.
-const QUIET: Duration = Duration::from_micros(60);
-/// Pause before the recovering thread is looked at again while it runs.
+/// Pause between the two looks, in which a kernel worker can finish what an answer made it begin.
+const GRACE: Duration = Duration::from_micros(40);
+/// Pause before the next look while something runs.
 const RUNNING: Duration = Duration::from_micros(20);
 
-/// The thread that mounts and checks, as seen from outside.
-#[derive(Debug, Default)]
+/// The thread that mounts and checks, and the block device, as seen from outside.
+#[derive(Debug)]
 pub(crate) struct Recovering {
     stat: Mutex<Option<File>>,
+    inflight: File,
 }
 
 impl Recovering {
+    /// Looks at the device `name`, such as `loop3`.
+    pub(crate) fn new(name: &OsStr) -> io::Result<Self> {
+        let inflight = File::open(Path::new("/sys/block").join(name).join("inflight"))?;
+        Ok(Self {
+            stat: Mutex::new(None),
+            inflight,
+        })
+    }
+
     /// Looks at the main thread of process `pid` from now on.
     pub(crate) fn watch(&self, pid: u32) -> io::Result<()> {
         let stat = File::open(format!("/proc/{pid}/task/{pid}/stat"))?;
@@ -31,7 +47,7 @@ impl Recovering {
         Ok(())
     }
 
-    /// True when the thread is in uninterruptible sleep (state D in `proc_pid_stat(5)`): it waits
+    /// True when the thread is in uninterruptible sleep (state D in proc_pid_stat(5)): it waits
     /// for the disk.
     fn is_blocked(&self) -> bool {
         let stat = self.stat.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,22 +66,37 @@ impl Recovering {
             None => true,
         }
     }
+
+    /// Requests that the block layer has sent to the disk and not finished (reads and writes, see
+    /// `Documentation/block/stat.rst` of the kernel).
+    fn unfinished(&self) -> usize {
+        let mut text = [0; 64];
+        let length = self.inflight.read_at(&mut text, 0).unwrap_or(0);
+        let text = std::str::from_utf8(&text[..length]).unwrap_or("");
+        text.split_whitespace()
+            .filter_map(|number| number.parse::<usize>().ok())
+            .sum()
+    }
+
+    fn is_waiting_for(&self, deferred: usize) -> bool {
+        self.unfinished() <= deferred && self.is_blocked()
+    }
 }
 
 /// Runs until the disk is stopped.
 pub(crate) fn run(disk: &Arc<Disk>, recovering: &Recovering) {
-    // Sleeps are rounded up by 50 microseconds otherwise, as long as the sleep itself.
+    // Sleeps are rounded up by 50 microseconds otherwise, longer than the sleep itself.
     if let Err(error) = nix::sys::prctl::set_timerslack(1) {
         debug_assert!(false, "PR_SET_TIMERSLACK: {error}");
     }
-    while disk.wait_for_deferred() {
+    while let Some(deferred) = disk.wait_for_deferred() {
         let activity = disk.activity();
-        if !recovering.is_blocked() {
+        if !recovering.is_waiting_for(deferred) {
             std::thread::sleep(RUNNING);
             continue;
         }
-        std::thread::sleep(QUIET);
-        if disk.activity() == activity && recovering.is_blocked() {
+        std::thread::sleep(GRACE);
+        if disk.activity() == activity && recovering.is_waiting_for(deferred) {
             disk.release_one(activity);
         }
     }

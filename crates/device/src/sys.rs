@@ -63,7 +63,6 @@ mod raw {
     nix::ioctl_read!(btrfs_start_sync, 0x94, 24, u64);
     nix::ioctl_write_ptr!(btrfs_wait_sync, 0x94, 22, u64);
     nix::ioctl_write_ptr!(btrfs_forget_dev, 0x94, 5, super::BtrfsVolArgs);
-    nix::ioctl_read!(fs_shutdown, b'X', 125, u32);
 }
 
 /// `struct btrfs_ioctl_vol_args` of `include/uapi/linux/btrfs.h`.
@@ -143,14 +142,5 @@ pub(crate) fn btrfs_forget(control: &File, device: &str) -> io::Result<()> {
     // SAFETY: the structure has the layout that the kernel reads, ends in a NUL byte, and lives
     // through the call.
     unsafe { raw::btrfs_forget_dev(control.as_raw_fd(), &raw const arguments) }?;
-    Ok(())
-}
-
-/// Shuts a file system down without writing its log (`FS_IOC_SHUTDOWN` with
-/// `FS_SHUTDOWN_FLAGS_NOLOGFLUSH`): nothing of it reaches the disk any more.
-pub(crate) fn shutdown(directory: BorrowedFd<'_>) -> io::Result<()> {
-    let mut flags: u32 = 2;
-    // SAFETY: the kernel reads one u32, and the variable lives through the call.
-    unsafe { raw::fs_shutdown(directory.as_raw_fd(), &raw mut flags) }?;
     Ok(())
 }

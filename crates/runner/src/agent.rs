@@ -13,9 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
-use untorn_device::{
-    NEIGHBOR, abandon, drop_cache, forget, mount_profile, neighbor_commit, unmount,
-};
+use untorn_device::{NEIGHBOR, drop_cache, forget, mount_profile, neighbor_commit, unmount};
 use untorn_oracle::{CaptureOptions, TreeDigest, TreeSnapshot};
 use untorn_spec::{FsKind, Profile, TreeContent, TreeSpec};
 
@@ -53,8 +51,8 @@ pub(crate) enum Request {
     ProbeUsable { target: String },
     /// Mount, look and unmount, so many times, without a word in between.
     Repeat { target: String, times: u32 },
-    /// Unmount. `abandon`: what is not written yet does not matter.
-    Unmount { abandon: bool },
+    /// Unmount.
+    Unmount,
 }
 
 /// The tree that is there at first.
@@ -124,7 +122,7 @@ pub fn agent_main() -> io::Result<()> {
     }
     if agent.mounted {
         agent
-            .unmount(true)
+            .unmount()
             .map_err(|(what, error)| io::Error::new(error.kind(), format!("{what}: {error}")))?;
     }
     Ok(())
@@ -172,7 +170,7 @@ impl Agent {
             },
             Request::ProbeUsable { target } => self.probe(&target).map(|()| Reply::Done),
             Request::Repeat { target, times } => self.repeat(&target, times).map(|()| Reply::Done),
-            Request::Unmount { abandon } => self.unmount(abandon).map(|()| Reply::Done),
+            Request::Unmount => self.unmount().map(|()| Reply::Done),
         };
         answer.unwrap_or_else(|(what, error)| {
             let errno = error.raw_os_error();
@@ -190,13 +188,9 @@ impl Agent {
         Ok(())
     }
 
-    fn unmount(&mut self, abandoned: bool) -> Result<(), Failure> {
+    fn unmount(&mut self) -> Result<(), Failure> {
         if !self.mounted {
             return Ok(());
-        }
-        if abandoned {
-            // Only saves time, and a file system that has shut itself down refuses it.
-            drop(abandon(&self.setup.mount_point, self.profile.fs));
         }
         unmount(&self.setup.mount_point).named("unmount")?;
         self.mounted = false;
@@ -263,29 +257,25 @@ impl Agent {
         Ok(Seen { digest, siblings })
     }
 
-    /// After reading, writing works: create, replace and delete beside the target and, where it is
-    /// a directory, in it.
+    /// After reading, writing works: create, replace, read back and delete in the target, or beside
+    /// it where it is no directory.
     fn probe(&self, target: &str) -> Result<(), Failure> {
         let target = self.setup.mount_point.join(target);
-        let mut places = vec![self.setup.mount_point.as_path()];
-        if target.is_dir() {
-            places.push(&target);
+        let place = if target.is_dir() {
+            target.as_path()
+        } else {
+            &self.setup.mount_point
+        };
+        let (first, second) = (place.join(".untorn-probe-1"), place.join(".untorn-probe-2"));
+        fs::write(&first, [1; 5000]).named("create a file")?;
+        fs::write(&second, [2; 5000]).named("create a second file")?;
+        fs::rename(&second, &first).named("rename it over the first")?;
+        self.sync().named("write everything back")?;
+        let read = fs::read(&first).named("read it back")?;
+        if read != [2; 5000] {
+            return Err(("read it back", io::Error::other("other bytes than written")));
         }
-        for place in places {
-            let (first, second) = (place.join(".untorn-probe-1"), place.join(".untorn-probe-2"));
-            fs::write(&first, [1; 5000]).named("create a file")?;
-            fs::write(&second, [2; 5000]).named("create a second file")?;
-            File::open(&second)
-                .and_then(|file| file.sync_all())
-                .named("fsync it")?;
-            fs::rename(&second, &first).named("rename it over the first")?;
-            let read = fs::read(&first).named("read it back")?;
-            if read != [2; 5000] {
-                return Err(("read it back", io::Error::other("other bytes than written")));
-            }
-            fs::remove_file(&first).named("remove it")?;
-        }
-        self.sync().named("write everything back")
+        fs::remove_file(&first).named("remove it")
     }
 }
 

@@ -1,7 +1,6 @@
 //! Measures recoveries per second against what mounting alone costs.
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -15,8 +14,7 @@ use crate::recording::populate;
 use crate::worker::Agent;
 use crate::{Bundle, Observer};
 
-/// Runs a case, and gives its result with the seconds that exploration took: from the first
-/// recovery to the end, without making the tree and the first recording.
+/// Runs a case on workers of its own, and keeps nothing of it.
 ///
 /// # Errors
 /// Those of [`run_case`].
@@ -25,15 +23,9 @@ pub fn measure_case(
     settings: &Settings,
     scratch: &Path,
     interrupt: &Interrupt,
-) -> Result<(CaseResult, f64)> {
+) -> Result<CaseResult> {
     let workers = Workers::start(plan.profile, settings, scratch)?;
-    let stopwatch = Stopwatch {
-        started: Mutex::new(None),
-    };
-    let result = run_case(plan, &workers, settings, &stopwatch, interrupt)?;
-    let started = stopwatch.started.lock().ok().and_then(|started| *started);
-    let elapsed = started.map_or(Duration::ZERO, |started| started.elapsed());
-    Ok((result, elapsed.as_secs_f64()))
+    run_case(plan, &workers, settings, &Nobody, interrupt)
 }
 
 /// How often per second an image with the case's tree, cleanly unmounted and on a plain loop device
@@ -70,19 +62,11 @@ pub fn measure_limit(
     Ok(f64::from(done) / start.elapsed().as_secs_f64())
 }
 
-/// Notes when exploration began, and keeps nothing.
-struct Stopwatch {
-    started: Mutex<Option<Instant>>,
-}
+/// Is told and keeps nothing.
+struct Nobody;
 
-impl Observer for Stopwatch {
-    fn event(&self, event: &RunEvent) {
-        if matches!(event, RunEvent::CaseStarted { .. })
-            && let Ok(mut started) = self.started.lock()
-        {
-            *started = Some(Instant::now());
-        }
-    }
+impl Observer for Nobody {
+    fn event(&self, _event: &RunEvent) {}
 
     fn tick(&self, _case: &CaseId, _recoveries: u64, _coverage: f64) {}
 

@@ -237,6 +237,7 @@ fn result(plan: &CasePlan, totals: Totals, elapsed: Duration) -> CaseResult {
         recoveries: totals.recoveries,
         repeated: totals.repeated,
         usable_probes: totals.usable_probes,
+        recovery_seconds: totals.recovery_seconds,
         seconds: elapsed.as_secs_f64(),
         outcomes: totals.outcomes,
         violations: totals.violations,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use num_bigint::BigUint;
@@ -78,6 +79,8 @@ pub(crate) struct Totals {
     pub(crate) recoveries: u64,
     pub(crate) repeated: u64,
     pub(crate) usable_probes: u64,
+    /// Seconds that workers spent on recoveries, all together.
+    pub(crate) recovery_seconds: f64,
     pub(crate) outcomes: BTreeMap<String, u64>,
     pub(crate) violations: Vec<ViolationRecord>,
     pub(crate) nondeterministic: Vec<String>,
@@ -241,8 +244,11 @@ impl<'a> Exploration<'a> {
         }
     }
 
-    fn done(&self) {
-        self.lock().busy -= 1;
+    fn done(&self, recovery_seconds: f64) {
+        let mut state = self.lock();
+        state.busy -= 1;
+        state.totals.recovery_seconds += recovery_seconds;
+        drop(state);
         self.changed.notify_all();
     }
 
@@ -254,6 +260,8 @@ impl<'a> Exploration<'a> {
 
     fn work(&self, worker: &Worker) {
         while let Some(job) = self.next_job() {
+            let start = Instant::now();
+            let recovers = matches!(job, Job::Recover { .. });
             let outcome = match job {
                 Job::Record(disturbance) => record(worker, self.stage, disturbance)
                     .and_then(|recording| self.add(recording)),
@@ -268,7 +276,11 @@ impl<'a> Exploration<'a> {
             if let Err(error) = outcome {
                 self.fail(error);
             }
-            self.done();
+            self.done(if recovers {
+                start.elapsed().as_secs_f64()
+            } else {
+                0.0
+            });
         }
     }
 
@@ -292,7 +304,7 @@ impl<'a> Exploration<'a> {
         {
             judged = Arc::new(Judged::unusable(&judged, &what));
         }
-        worker.abandon()?;
+        worker.unmount()?;
         let mut differs = None;
         if repeat || judged.violation.is_some() && self.is_new_kind(&judged) {
             differs = self.repeat(worker, space, &picks, &recovered)?;
@@ -309,7 +321,7 @@ impl<'a> Exploration<'a> {
         first: &Recovered,
     ) -> Result<Option<String>> {
         let again = worker.recover_image(space.state(picks.iter()), self.stage.target)?;
-        worker.abandon()?;
+        worker.unmount()?;
         Ok(match (first, &again) {
             (Recovered::Seen(first), Recovered::Seen(again)) if first == again => None,
             (Recovered::Unmountable(_), Recovered::Unmountable(_)) => None,

@@ -109,7 +109,7 @@ pub(crate) fn record(
         worker.look(stage.target)?;
         Ok((base, log, run, worker.tree()?))
     });
-    let unmounted = worker.abandon();
+    let unmounted = worker.unmount();
     let (base, log, run, live) = recorded?;
     unmounted?;
     let disturbed = log

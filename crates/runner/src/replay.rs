@@ -57,7 +57,7 @@ pub fn replay(
         look_around(worker.mount_point(), worker.agent_id())?;
     }
     worker
-        .abandon()
+        .unmount()
         .context("cannot unmount after the replay")?;
     let same = judged.digest == facts.violation.tree_digest
         && judged.outcome == facts.violation.kind.name();

@@ -258,14 +258,9 @@ impl Worker {
         }
     }
 
-    /// Unmounts; what is not written yet does not matter.
-    pub(crate) fn abandon(&self) -> Result<()> {
-        self.must(&Request::Unmount { abandon: true })
-    }
-
-    /// Unmounts cleanly.
+    /// Unmounts.
     pub(crate) fn unmount(&self) -> Result<()> {
-        self.must(&Request::Unmount { abandon: false })
+        self.must(&Request::Unmount)
     }
 }
 

@@ -150,6 +150,8 @@ pub struct CaseResult {
     pub repeated: u64,
     /// Recovered file systems that were written to afterwards, to see whether they are usable.
     pub usable_probes: u64,
+    /// Seconds that workers spent on recoveries, all together; the rest went into recordings.
+    pub recovery_seconds: f64,
     /// Wall-clock time in seconds.
     pub seconds: f64,
     /// Recoveries by outcome: `old`, `new`, or a violation kind.
@@ -189,6 +191,7 @@ impl CaseResult {
             recoveries: 0,
             repeated: 0,
             usable_probes: 0,
+            recovery_seconds: 0.0,
             seconds: 0.0,
             outcomes: BTreeMap::new(),
             violations: Vec::new(),

@@ -101,7 +101,7 @@ const BASE: Profile = Profile {
     fs: FsKind::Ext4,
     unit: 4096,
     image_mib: 16,
-    request_kib: 4,
+    request_kib: 1024,
     mkfs: EXT4,
     mount_options: "",
     expected: Expected::Holds,

@@ -205,7 +205,12 @@ pub struct BenchArgs {
     #[arg(long, default_value = "two-files")]
     pub scenario: String,
     /// Numbers of workers, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "1,2"
+    )]
     pub workers: Vec<u16>,
     /// Measure without deferred replies too
     #[arg(long)]

@@ -9,12 +9,8 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use untorn_process::Interrupt;
-use untorn_report::{
-    Bars, Fold, Progress, TableOptions, story, table, write_html, write_junit,
-};
-use untorn_runner::{
-    AgentCommand, Display, ProfilePlan, RunFolder, Settings, WriterCommand, run,
-};
+use untorn_report::{Bars, Fold, Progress, TableOptions, story, table, write_html, write_junit};
+use untorn_runner::{AgentCommand, Display, ProfilePlan, RunFolder, Settings, WriterCommand, run};
 use untorn_spec::{CaseId, Certificate, Exit, RunEvent, RunInfo, ViolationRecord};
 
 use crate::cli::{Color, RunOptions};
@@ -38,7 +34,10 @@ pub enum Tell {
 /// # Errors
 /// When the path of this program is unknown.
 pub fn agent_command() -> Result<AgentCommand> {
-    Ok(AgentCommand { program: own_program()?, args: vec!["internal".into(), "agent".into()] })
+    Ok(AgentCommand {
+        program: own_program()?,
+        args: vec!["internal".into(), "agent".into()],
+    })
 }
 
 /// How the harness starts itself as a built-in writer.
@@ -47,7 +46,10 @@ pub fn agent_command() -> Result<AgentCommand> {
 /// When the path of this program is unknown.
 pub fn writer_command() -> Result<WriterCommand> {
     let args = ["internal", "subject"].map(OsString::from);
-    Ok(WriterCommand { program: own_program()?, args: args.into() })
+    Ok(WriterCommand {
+        program: own_program()?,
+        args: args.into(),
+    })
 }
 
 fn own_program() -> Result<PathBuf> {
@@ -56,7 +58,9 @@ fn own_program() -> Result<PathBuf> {
 
 /// What was typed to start this program, for replay commands that can be pasted.
 fn typed_program() -> String {
-    std::env::args().next().unwrap_or_else(|| "untorn".to_owned())
+    std::env::args()
+        .next()
+        .unwrap_or_else(|| "untorn".to_owned())
 }
 
 /// Settings of a run. A seed is drawn when none was given.
@@ -89,22 +93,56 @@ pub fn run_plan(
     let folder = RunFolder::create(&options.out, &info.run_id, &typed_program())?;
     let scratch = scratch_dir().context("cannot make a scratch directory")?;
     let mut err = io::stderr();
-    writeln!(err, "seed {}, run folder {}", info.seed, folder.path().display())?;
+    writeln!(
+        err,
+        "seed {}, run folder {}",
+        info.seed,
+        folder.path().display()
+    )?;
 
-    let display = Screen { bars: Bars::stderr(), fold: Mutex::new(Fold::new()) };
-    let outcome = run(&info, plan, &settings, &folder, scratch.path(), &display, &interrupt);
+    let display = Screen {
+        bars: Bars::stderr(),
+        fold: Mutex::new(Fold::new()),
+    };
+    let outcome = run(
+        &info,
+        plan,
+        &settings,
+        &folder,
+        scratch.path(),
+        &display,
+        &interrupt,
+    );
     display.bars.finish();
-    let fold = display.fold.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let fold = display
+        .fold
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let certificate = fold.certificate();
     write_reports(&folder, &certificate, fold.violations())?;
-    outcome.with_context(|| format!("the run ended early; what was found is in {}", folder.path().display()))?;
+    outcome.with_context(|| {
+        format!(
+            "the run ended early; what was found is in {}",
+            folder.path().display()
+        )
+    })?;
 
     let mut out = io::stdout();
     if options.json {
         serde_json::to_writer_pretty(&mut out, &certificate)?;
         writeln!(out)?;
     } else {
-        writeln!(out, "{}", table(&certificate, TableOptions { color: color(options.color), ..TableOptions::default() }))?;
+        writeln!(
+            out,
+            "{}",
+            table(
+                &certificate,
+                TableOptions {
+                    color: color(options.color),
+                    ..TableOptions::default()
+                }
+            )
+        )?;
         let told: Vec<&ViolationRecord> = match tell {
             Tell::All => fold.violations().iter().collect(),
             Tell::Unexpected => fold.unexpected_violations().collect(),
@@ -196,4 +234,6 @@ pub(crate) fn shown(path: &Path) -> String {
 }
 
 /// TEMPORARY
-pub fn scratch_dir() -> io::Result<tempfile::TempDir> { tempfile::Builder::new().prefix("untorn-run-").tempdir() }
+pub fn scratch_dir() -> io::Result<tempfile::TempDir> {
+    tempfile::Builder::new().prefix("untorn-run-").tempdir()
+}

@@ -20,16 +20,18 @@ const LIMIT_LEAST: Duration = Duration::from_secs(2);
 /// # Errors
 /// Bad input, or the machine lacks something.
 pub fn bench(args: &BenchArgs, out: &mut impl Write) -> Result<Exit> {
-    let profiles =
-        profiles_from_list(&args.fs).map_err(|error| Usage(format!("--fs: {error}")))?;
+    let profiles = profiles_from_list(&args.fs).map_err(|error| Usage(format!("--fs: {error}")))?;
     let scenario = scenario(&args.scenario)
         .ok_or_else(|| Usage(format!("there is no scenario `{}`", args.scenario)))?;
     let interrupt = Interrupt::install().context("cannot handle signals")?;
     let plans = plan(&[(scenario.clone(), None)], &profiles, &writer_command()?);
     let mut results = Vec::new();
     for case in plans.iter().flat_map(|profile| &profile.cases) {
-        let mut variants: Vec<(u16, bool)> =
-            args.workers.iter().map(|workers| (*workers, true)).collect();
+        let mut variants: Vec<(u16, bool)> = args
+            .workers
+            .iter()
+            .map(|workers| (*workers, true))
+            .collect();
         if args.without_deferred {
             variants.push((1, false));
         }
@@ -41,12 +43,13 @@ pub fn bench(args: &BenchArgs, out: &mut impl Write) -> Result<Exit> {
                 seed: 0,
                 deferred_replies,
             };
-            let scratch = crate::session::scratch_dir().context("cannot make a scratch directory")?;
+            let scratch =
+                crate::session::scratch_dir().context("cannot make a scratch directory")?;
             // Measured beside each other, since the machine's speed changes from minute to minute.
             let limit = measure_limit(case, &settings, scratch.path(), LIMIT_LEAST)?;
-            let (result, seconds) = measure_case(case, &settings, scratch.path(), &interrupt)?;
+            let result = measure_case(case, &settings, scratch.path(), &interrupt)?;
             #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-            let rate = result.recoveries as f64 / seconds;
+            let rate = result.recoveries as f64 * f64::from(workers) / result.recovery_seconds;
             results.push(json!({
                 "fs": case.profile.name,
                 "scenario": case.id.scenario,
@@ -55,7 +58,7 @@ pub fn bench(args: &BenchArgs, out: &mut impl Write) -> Result<Exit> {
                 "recoveries": result.recoveries,
                 "crash_states_log2": round(result.crash_states_log2),
                 "coverage": result.coverage,
-                "seconds": round(seconds),
+                "seconds": round(result.seconds),
                 "recoveries_per_s": round(rate),
                 "limit_per_s": round(limit),
                 "ratio": round(rate / limit / f64::from(workers)),

@@ -17,9 +17,15 @@ use crate::session::{Tell, Usage, certificate_json, run_plan, shown, writer_comm
 /// Bad input, or nothing could be run.
 pub fn certify(args: &CertifyArgs) -> Result<Exit> {
     let suite = untorn_spec::suite(&args.suite).ok_or_else(|| {
-        let known: Vec<&str> =
-            untorn_spec::suites().iter().map(|suite| suite.name.as_str()).collect();
-        Usage(format!("there is no suite `{}`; there are {}", args.suite, known.join(", ")))
+        let known: Vec<&str> = untorn_spec::suites()
+            .iter()
+            .map(|suite| suite.name.as_str())
+            .collect();
+        Usage(format!(
+            "there is no suite `{}`; there are {}",
+            args.suite,
+            known.join(", ")
+        ))
     })?;
     let profiles = profiles(&args.options, &suite.profiles.join(","))?;
     let scenarios: Vec<(Scenario, Option<String>)> = suite
@@ -37,7 +43,11 @@ pub fn certify(args: &CertifyArgs) -> Result<Exit> {
         let mut out = io::stdout();
         writeln!(out, "verdict      {}", certificate.verdict)?;
         writeln!(out, "certificate  {}", shown(&path))?;
-        writeln!(out, "run folder   {}", shown(&args.options.out.join(&certificate.run_id)))?;
+        writeln!(
+            out,
+            "run folder   {}",
+            shown(&args.options.out.join(&certificate.run_id))
+        )?;
     }
     Ok(exit)
 }
@@ -47,8 +57,11 @@ pub fn certify(args: &CertifyArgs) -> Result<Exit> {
 /// # Errors
 /// Bad input, or nothing could be run.
 pub fn run_scenarios(args: &RunArgs) -> Result<Exit> {
-    let scenarios =
-        args.scenarios.iter().map(|name| load(name)).collect::<Result<Vec<_>>>()?;
+    let scenarios = args
+        .scenarios
+        .iter()
+        .map(|name| load(name))
+        .collect::<Result<Vec<_>>>()?;
     let profiles = profiles(&args.options, "ext4,xfs,btrfs")?;
     let plan = plan(&scenarios, &profiles, &writer_command()?);
     let nothing: Vec<&str> = plan
@@ -78,7 +91,9 @@ fn load(name: &str) -> Result<(Scenario, Option<String>)> {
     let path = Path::new(name);
     let is_path = path.extension().is_some() || name.contains('/') || path.exists();
     if !is_path {
-        let known = untorn_spec::scenarios().iter().map(|scenario| scenario.name.as_str());
+        let known = untorn_spec::scenarios()
+            .iter()
+            .map(|scenario| scenario.name.as_str());
         let near = untorn_spec::nearest(name, known)
             .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         let message =

@@ -22,8 +22,11 @@ const TARGET: &str = "live";
 pub fn check(args: &CheckArgs) -> Result<Exit> {
     let old = readable_directory(&args.old)?;
     let profiles = profiles(&args.options, "ext4,xfs,btrfs")?;
-    let words: Vec<String> =
-        args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> = args
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     let line = words.join(" ");
     if !line.contains("{dir}") {
         return Err(Usage(format!(

@@ -35,16 +35,32 @@ pub fn list(args: &ListArgs, out: &mut impl Write) -> Result<Exit> {
         writeln!(out)?;
         return Ok(Exit::Success);
     }
-    section(out, "Suites", suites().iter().map(|suite| (&*suite.name, &*suite.about)))?;
-    section(out, "Scenarios", scenarios().iter().map(|case| (&*case.name, &*case.about)))?;
-    section(out, "Writers", WRITERS.iter().map(|writer| (writer.name, writer.about)))?;
+    section(
+        out,
+        "Suites",
+        suites().iter().map(|suite| (&*suite.name, &*suite.about)),
+    )?;
+    section(
+        out,
+        "Scenarios",
+        scenarios().iter().map(|case| (&*case.name, &*case.about)),
+    )?;
+    section(
+        out,
+        "Writers",
+        WRITERS.iter().map(|writer| (writer.name, writer.about)),
+    )?;
     writeln!(out, "File-system profiles")?;
     for profile in PROFILES {
         let expected = match profile.expected {
             Expected::Holds => "holds",
             Expected::Violated => "violated",
         };
-        writeln!(out, "  {:<22} expected {expected:<9} {}", profile.name, profile.about)?;
+        writeln!(
+            out,
+            "  {:<22} expected {expected:<9} {}",
+            profile.name, profile.about
+        )?;
     }
     Ok(Exit::Success)
 }

@@ -24,7 +24,10 @@ pub mod report;
 pub fn dispatch(cli: Cli) -> Exit {
     let result = match cli.command {
         Command::Doctor(args) => {
-            let options = doctor::DoctorOptions { clean: args.clean, json: args.json };
+            let options = doctor::DoctorOptions {
+                clean: args.clean,
+                json: args.json,
+            };
             doctor::doctor(&options, &mut io::stdout())
         }
         Command::List(args) => list::list(&args, &mut io::stdout()),
@@ -52,7 +55,11 @@ fn run_internal(command: InternalCommand) -> Result<Exit> {
         }
         InternalCommand::Subject => {
             let succeeded = crate::subject::main() == ExitCode::SUCCESS;
-            Ok(if succeeded { Exit::Success } else { Exit::Violation })
+            Ok(if succeeded {
+                Exit::Success
+            } else {
+                Exit::Violation
+            })
         }
     }
 }
@@ -66,7 +73,8 @@ fn exit_of(error: &anyhow::Error) -> Exit {
                 InterruptSignal::Terminate => Exit::Terminated,
             };
         }
-        let is_usage = cause.is::<Usage>() || cause.is::<CommandFailed>() || cause.is::<CommandError>();
+        let is_usage =
+            cause.is::<Usage>() || cause.is::<CommandFailed>() || cause.is::<CommandError>();
         if is_usage {
             return Exit::Usage;
         }

@@ -29,8 +29,12 @@ pub fn replay(args: &ReplayArgs, out: &mut impl Write) -> Result<Exit> {
     }
     // Signals are noted from here on, so that nothing stays mounted.
     let _interrupt = Interrupt::install().context("cannot handle signals")?;
-    let settings =
-        Settings { agent: agent_command()?, workers: 1, seed: 0, deferred_replies: true };
+    let settings = Settings {
+        agent: agent_command()?,
+        workers: 1,
+        seed: 0,
+        deferred_replies: true,
+    };
     let scratch = crate::session::scratch_dir().context("cannot make a scratch directory")?;
     let target = bundle.facts.target.clone();
     let look = |mount_point: &Path, agent: u32| look_around(args, mount_point, agent, &target);
@@ -58,7 +62,10 @@ fn find(args: &ReplayArgs) -> Result<PathBuf> {
         return Ok(direct.to_owned());
     }
     let token: ReplayToken = args.what.parse().map_err(|error| {
-        Usage(format!("{} is no folder, and no token either: {error}", args.what))
+        Usage(format!(
+            "{} is no folder, and no token either: {error}",
+            args.what
+        ))
     })?;
     let wanted = token.to_string();
     for folder in bundles(&args.runs) {
@@ -81,15 +88,30 @@ fn look_around(args: &ReplayArgs, mount_point: &Path, agent: u32, target: &str) 
     if let Some(extract) = &args.extract {
         // The agent's root shows its mount namespace (proc_pid_root(5)).
         let inside = mount_point.strip_prefix("/").unwrap_or(mount_point);
-        let from = Path::new("/proc").join(agent.to_string()).join("root").join(inside).join(target);
-        let copied = std::process::Command::new("cp").arg("-a").arg(&from).arg(extract).status()?;
+        let from = Path::new("/proc")
+            .join(agent.to_string())
+            .join("root")
+            .join(inside)
+            .join(target);
+        let copied = std::process::Command::new("cp")
+            .arg("-a")
+            .arg(&from)
+            .arg(extract)
+            .status()?;
         if !copied.success() {
-            bail!("cp -a of the recovered tree to {} failed", extract.display());
+            bail!(
+                "cp -a of the recovered tree to {} failed",
+                extract.display()
+            );
         }
     }
     if args.shell {
         let shell = std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
-        writeln!(io::stderr(), "the recovered file system is at {}", mount_point.display())?;
+        writeln!(
+            io::stderr(),
+            "the recovered file system is at {}",
+            mount_point.display()
+        )?;
         let status = std::process::Command::new("nsenter")
             .arg(format!("--mount=/proc/{agent}/ns/mnt"))
             .arg(format!("--wd={}", mount_point.display()))

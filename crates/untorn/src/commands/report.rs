@@ -15,8 +15,7 @@ use crate::session::{Usage, certificate_json};
 /// # Errors
 /// When there is no such run, or its events cannot be read.
 pub fn report(args: &ReportArgs, out: &mut impl Write) -> Result<Exit> {
-    let folder =
-        find_run(&args.runs, &args.run).map_err(|error| Usage(format!("{error:#}")))?;
+    let folder = find_run(&args.runs, &args.run).map_err(|error| Usage(format!("{error:#}")))?;
     let mut fold = Fold::new();
     for event in read_events(&folder.join("events.jsonl"))? {
         fold.add(&event);
