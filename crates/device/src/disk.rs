@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fuser::{ReplyData, ReplyEmpty, ReplyWrite};
 use untorn_block::{BlockLog, BlockOp, CrashDisk, Image, Mark, UnitDecision};
+
+use crate::pace::Pace;
 
 /// What the disk does with requests.
 enum Mode {
@@ -42,6 +44,7 @@ pub(crate) struct Disk {
     deferred: Condvar,
     /// Counts requests and answers: it stands still exactly when the disk is quiet.
     activity: AtomicU64,
+    pace: Pace,
 }
 
 impl std::fmt::Debug for Disk {
@@ -64,6 +67,7 @@ impl Disk {
             }),
             deferred: Condvar::new(),
             activity: AtomicU64::new(0),
+            pace: Pace::new(),
         }
     }
 
@@ -137,6 +141,7 @@ impl Disk {
         }
         self.activity.fetch_add(1, Ordering::SeqCst);
         read.reply.data(&buffer);
+        self.answered();
     }
 
     pub(crate) fn stop(&self) {
@@ -144,10 +149,24 @@ impl Disk {
         self.deferred.notify_all();
     }
 
+    /// How long the kernel takes at the moment from an answer to its next request.
+    pub(crate) fn pace(&self) -> Duration {
+        self.pace.estimate()
+    }
+
+    fn arrived(&self) {
+        self.activity.fetch_add(1, Ordering::SeqCst);
+        self.pace.arrived();
+    }
+
+    fn answered(&self) {
+        self.pace.answered();
+    }
+
     // ---- the server's side ----
 
     pub(crate) fn serve_read(&self, offset: u64, bytes: usize, reply: ReplyData) {
-        self.activity.fetch_add(1, Ordering::SeqCst);
+        self.arrived();
         let mut buffer = vec![0; bytes];
         let mut state = self.lock();
         let defers = state.defers;
@@ -169,10 +188,11 @@ impl Disk {
         }
         drop(state);
         reply.data(&buffer);
+        self.answered();
     }
 
     pub(crate) fn serve_write(&self, offset: u64, data: &[u8], reply: ReplyWrite) {
-        self.activity.fetch_add(1, Ordering::SeqCst);
+        self.arrived();
         let mut state = self.lock();
         let State { image, mode, .. } = &mut *state;
         let written = u32::try_from(data.len()).unwrap_or(u32::MAX);
@@ -196,7 +216,7 @@ impl Disk {
     }
 
     pub(crate) fn serve_discard(&self, offset: u64, bytes: u64, reply: ReplyEmpty) {
-        self.activity.fetch_add(1, Ordering::SeqCst);
+        self.arrived();
         let mut state = self.lock();
         let State { image, mode, .. } = &mut *state;
         match mode {
@@ -218,23 +238,36 @@ impl Disk {
         reply.ok();
     }
 
-    pub(crate) fn serve_flush(&self, reply: ReplyEmpty) {
-        self.activity.fetch_add(1, Ordering::SeqCst);
+    pub(crate) fn serve_flush(self: &Arc<Self>, reply: ReplyEmpty) {
+        self.arrived();
         let mut state = self.lock();
         let number = state.flushes;
         let hold = state.flush_hold;
-        if let Mode::Recording(log) = &mut state.mode {
-            log.ops.push(BlockOp::Flush { number });
-            state.flushes += 1;
-            if !hold.is_zero() {
-                drop(state);
-                std::thread::sleep(hold);
-                state = self.lock();
-            }
-            if let Mode::Recording(log) = &mut state.mode {
-                log.ops.push(BlockOp::FlushDone { number });
-            }
+        let Mode::Recording(log) = &mut state.mode else {
+            drop(state);
+            reply.ok();
+            return;
+        };
+        log.ops.push(BlockOp::Flush { number });
+        state.flushes += 1;
+        drop(state);
+        if hold.is_zero() {
+            self.complete_flush(number, reply);
+            return;
         }
+        let disk = self.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(hold);
+            disk.complete_flush(number, reply);
+        });
+    }
+
+    fn complete_flush(&self, number: u32, reply: ReplyEmpty) {
+        let mut state = self.lock();
+        if let Mode::Recording(log) = &mut state.mode {
+            log.ops.push(BlockOp::FlushDone { number });
+        }
+        // Answered before the lock is given up, like a write.
         reply.ok();
     }
 

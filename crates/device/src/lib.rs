@@ -14,6 +14,7 @@ mod filesystem;
 pub mod leftovers;
 mod mkfs;
 mod namespace;
+mod pace;
 mod plain_disk;
 mod probe;
 mod recorded_disk;

@@ -18,9 +18,6 @@ use crate::releaser::{self, Recovering};
 use crate::server::{FILE, Server};
 use crate::sys;
 
-/// Threads that serve requests of one disk.
-const SERVER_THREADS: usize = 2;
-
 /// A block device whose content, history and mind are ours.
 ///
 /// The loop device clears itself when the last user closes it. This process gives its own
@@ -191,9 +188,9 @@ fn bind(server: Server, mount_point: &Path, unit: u32) -> Result<(File, PathBuf)
     )
     .map_err(|error| DeviceError::io("mount FUSE at", mount_point, error.into()))?;
 
-    let mut config = Config::default();
-    config.n_threads = Some(SERVER_THREADS);
-    let session = Session::from_fd(server, fuse.into(), SessionACL::Owner, config)
+    // One thread answers requests, since none of them waits: what must wait is handed to the
+    // releaser or to a thread of its own. A second one was measured to make recoveries slower.
+    let session = Session::from_fd(server, fuse.into(), SessionACL::Owner, Config::default())
         .map_err(|source| DeviceError::io("start FUSE at", mount_point, source))?;
     std::thread::Builder::new()
         .name("disk-server".to_owned())

@@ -18,8 +18,9 @@ use std::time::Duration;
 
 use crate::disk::Disk;
 
-/// Pause between the two looks, in which a kernel worker can finish what an answer made it begin.
-const GRACE: Duration = Duration::from_micros(40);
+/// Least pause between the two looks, in which a kernel worker can finish what an answer made it
+/// begin; on a slow or busy machine it is twice what the kernel takes to go on.
+const GRACE_LEAST: Duration = Duration::from_micros(40);
 /// Pause before the next look while something runs.
 const RUNNING: Duration = Duration::from_micros(20);
 
@@ -47,7 +48,7 @@ impl Recovering {
         Ok(())
     }
 
-    /// True when the thread is in uninterruptible sleep (state D in proc_pid_stat(5)): it waits
+    /// True when the thread is in uninterruptible sleep (state D in `proc_pid_stat(5)`): it waits
     /// for the disk.
     fn is_blocked(&self) -> bool {
         let stat = self.stat.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +96,7 @@ pub(crate) fn run(disk: &Arc<Disk>, recovering: &Recovering) {
             std::thread::sleep(RUNNING);
             continue;
         }
-        std::thread::sleep(GRACE);
+        std::thread::sleep(GRACE_LEAST.max(2 * disk.pace()));
         if disk.activity() == activity && recovering.is_waiting_for(deferred) {
             disk.release_one(activity);
         }

@@ -458,7 +458,7 @@ impl State {
     /// A recovery if there is one, else a recording: what is known is explored before more is
     /// taken into memory.
     fn take_job(&mut self) -> Option<Job> {
-        let repeat = self.totals.recoveries % REPEAT_EVERY == 0;
+        let repeat = self.totals.recoveries.is_multiple_of(REPEAT_EVERY);
         for space in &mut self.open {
             if let Some(task) = space.explorer.next() {
                 return Some(Job::Recover {

@@ -33,7 +33,7 @@ pub use case::{CasePlan, ControlPlan, InitialTree, Settings, Workers, run_case};
 pub use observer::Observer;
 pub use plan::{ProfilePlan, RECOVERIES_PER_SPACE_MAX, WriterCommand, plan};
 pub use recording::{CommandFailed, Subject};
-pub use replay::{Replayed, replay};
+pub use replay::{LookAround, Replayed, replay};
 pub use run::{Display, run};
 pub use run_folder::{RunFolder, bundles, find_run};
 pub use worker::AgentCommand;

@@ -10,6 +10,10 @@ use crate::case::Settings;
 use crate::judge::{Judge, Judged};
 use crate::worker::{Recovered, Worker};
 
+/// Called while a recovered file system is mounted, with the place and a process in whose mount
+/// namespace it is.
+pub type LookAround<'a> = dyn Fn(&Path, u32) -> Result<()> + 'a;
+
 /// What a replay saw.
 #[derive(Debug)]
 pub struct Replayed {
@@ -27,16 +31,13 @@ pub struct Replayed {
 
 /// Recovers the crash state of a bundle on a disk of its own.
 ///
-/// `look_around` is called while the file system is mounted, with the place and a process in whose
-/// mount namespace it is.
-///
 /// # Errors
 /// When the bundle is broken or the machine lacks something. Nothing stays mounted.
 pub fn replay(
     bundle: &Bundle,
     settings: &Settings,
     scratch: &Path,
-    look_around: Option<&dyn Fn(&Path, u32) -> Result<()>>,
+    look_around: Option<&LookAround<'_>>,
 ) -> Result<Replayed> {
     let facts = &bundle.facts;
     let worker = Worker::start(bundle.profile()?, &scratch.join("replay"), &settings.agent)?;

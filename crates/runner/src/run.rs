@@ -91,6 +91,7 @@ fn start_workers(
     settings: &Settings,
     scratch: &Path,
 ) -> Result<Workers> {
+    untorn_device::requirements(profile)?;
     let workers = Workers::start(profile, settings, scratch)?;
     workers.try_mount()?;
     Ok(workers)

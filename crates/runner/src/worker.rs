@@ -21,7 +21,7 @@ use crate::agent::{Reply, Request, Seen, Setup};
 use crate::channel;
 
 /// No request to an agent takes longer on a slow guest; an agent that does is stuck.
-const REPLY_LIMIT: Duration = Duration::from_secs(120);
+const REPLY_LIMIT: Duration = Duration::from_mins(2);
 
 /// How the agent's process is started: this program with these arguments.
 #[derive(Debug, Clone)]

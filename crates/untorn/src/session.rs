@@ -91,7 +91,8 @@ pub fn run_plan(
     let settings = settings(options)?;
     let info = run_info(suite, &settings)?;
     let folder = RunFolder::create(&options.out, &info.run_id, &typed_program())?;
-    let scratch = scratch_dir().context("cannot make a scratch directory")?;
+    let scratch =
+        untorn_device::leftovers::scratch_dir().context("cannot make a scratch directory")?;
     let mut err = io::stderr();
     writeln!(
         err,
@@ -169,7 +170,7 @@ fn run_info(suite: &str, settings: &Settings) -> Result<RunInfo> {
     let uname = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let time: String = time.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    let time: String = time.chars().filter(char::is_ascii_alphanumeric).collect();
     let unique: u16 = rand::random();
     Ok(RunInfo {
         run_id: format!("{time}-{unique:04x}"),
@@ -231,9 +232,4 @@ impl Display for Screen {
 /// The place of a path for a reader.
 pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// TEMPORARY
-pub fn scratch_dir() -> io::Result<tempfile::TempDir> {
-    tempfile::Builder::new().prefix("untorn-run-").tempdir()
 }

@@ -68,6 +68,7 @@ pub(crate) fn result(
         recoveries: 209,
         repeated: 10,
         usable_probes: 5,
+        recovery_seconds: 1.5,
         seconds: 1.25,
         outcomes: [("old".to_owned(), 89), ("new".to_owned(), 120)].into(),
         violations: Vec::new(),

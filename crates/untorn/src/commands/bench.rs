@@ -43,8 +43,8 @@ pub fn bench(args: &BenchArgs, out: &mut impl Write) -> Result<Exit> {
                 seed: 0,
                 deferred_replies,
             };
-            let scratch =
-                crate::session::scratch_dir().context("cannot make a scratch directory")?;
+            let scratch = untorn_device::leftovers::scratch_dir()
+                .context("cannot make a scratch directory")?;
             // Measured beside each other, since the machine's speed changes from minute to minute.
             let limit = measure_limit(case, &settings, scratch.path(), LIMIT_LEAST)?;
             let result = measure_case(case, &settings, scratch.path(), &interrupt)?;

@@ -14,7 +14,6 @@ use crate::session::Usage;
 pub mod bench;
 pub mod certify;
 pub mod check;
-#[path = "/tmp/doctor_stub.rs"]
 pub mod doctor;
 pub mod list;
 pub mod replay;

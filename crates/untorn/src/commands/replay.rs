@@ -35,7 +35,8 @@ pub fn replay(args: &ReplayArgs, out: &mut impl Write) -> Result<Exit> {
         seed: 0,
         deferred_replies: true,
     };
-    let scratch = crate::session::scratch_dir().context("cannot make a scratch directory")?;
+    let scratch =
+        untorn_device::leftovers::scratch_dir().context("cannot make a scratch directory")?;
     let target = bundle.facts.target.clone();
     let look = |mount_point: &Path, agent: u32| look_around(args, mount_point, agent, &target);
     let replayed = replay_bundle(&bundle, &settings, scratch.path(), Some(&look))?;
