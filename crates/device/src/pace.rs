@@ -74,7 +74,7 @@ mod tests {
         }
         assert!(pace.estimate() < Duration::from_micros(25));
         for _ in 0..8 {
-            pace.learn(Duration::from_micros(1000));
+            pace.learn(Duration::from_millis(1));
         }
         assert!(pace.estimate() > Duration::from_micros(800));
         for _ in 0..8 {
