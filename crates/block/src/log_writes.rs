@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn a_foreign_log_is_read() {
         let mut file = vec![0; 512];
-        file[..8].copy_from_slice(&0x6a73_6677_7368_72_u64.to_le_bytes());
+        file[..8].copy_from_slice(&0x006a_7366_7773_6872_u64.to_le_bytes());
         file[8] = 1;
         file[24..28].copy_from_slice(&512u32.to_le_bytes());
         let mut entry = vec![0; 512];

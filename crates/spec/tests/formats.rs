@@ -59,6 +59,7 @@ fn events() -> Vec<RunEvent> {
         recoveries: 34,
         repeated: 1,
         usable_probes: 1,
+        recovery_seconds: 1.5,
         seconds: 0.125,
         outcomes: BTreeMap::from([("old".to_owned(), 33), ("lost-acknowledged".to_owned(), 1)]),
         violations: vec![violation()],
