@@ -13,6 +13,14 @@ mod exit;
 mod nearest;
 mod profile;
 mod profile_list;
+mod rule;
+mod rule_call;
+mod rule_count;
+mod rule_errno;
+mod rule_error;
+mod rule_parse;
+mod rule_path;
+mod rule_words;
 mod scenario;
 mod scenario_error;
 mod suite;
@@ -34,6 +42,12 @@ pub use exit::Exit;
 pub use nearest::nearest;
 pub use profile::{FsKind, PROFILES, Profile, profile};
 pub use profile_list::{ProfileListError, profiles_from_list};
+pub use rule::{FaultAction, FaultRule, FaultRules, Point, When};
+pub use rule_call::{CallKind, CallPattern, CallView, Ordinal};
+pub use rule_count::RuleCounter;
+pub use rule_errno::FaultErrno;
+pub use rule_error::RuleError;
+pub use rule_path::PathPattern;
 pub use scenario::{
     Boundaries, Control, Expected, FileSpec, Recordings, Scenario, ScenarioLimits, TreeSpec, schema,
 };
