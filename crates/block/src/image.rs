@@ -6,6 +6,8 @@ use std::sync::Arc;
 /// Bytes in one page of an [`Image`].
 pub const PAGE: usize = 4096;
 const PAGES_PER_CHUNK: usize = 256;
+/// First bytes of an image in a file.
+const MAGIC: [u8; 8] = *b"untorn\0\x01";
 
 type Page = [u8; PAGE];
 type Chunk = [Option<Arc<Page>>; PAGES_PER_CHUNK];
@@ -113,21 +115,29 @@ impl Image {
     }
 
     /// Writes the held pages with their numbers, so that [`Image::read_from`] restores the image.
+    /// A digest at the end shows when something was cut off or changed.
     ///
     /// # Errors
     /// Those of `to`.
     pub fn write_to(&self, to: &mut impl Write) -> io::Result<()> {
-        to.write_all(&self.bytes.to_le_bytes())?;
+        let mut digest = blake3::Hasher::new();
+        let mut put = |bytes: &[u8]| {
+            digest.update(bytes);
+            to.write_all(bytes)
+        };
+        put(&MAGIC)?;
+        put(&self.bytes.to_le_bytes())?;
+        put(&(self.pages_held() as u64).to_le_bytes())?;
         for (number, chunk) in self.chunks.iter().enumerate() {
             for (place, page) in chunk.iter().enumerate() {
                 if let Some(page) = page {
                     let index = (number * PAGES_PER_CHUNK + place) as u64;
-                    to.write_all(&index.to_le_bytes())?;
-                    to.write_all(&page[..])?;
+                    put(&index.to_le_bytes())?;
+                    put(&page[..])?;
                 }
             }
         }
-        Ok(())
+        to.write_all(digest.finalize().as_bytes())
     }
 
     /// Reads what [`Image::write_to`] wrote.
@@ -135,30 +145,40 @@ impl Image {
     /// # Errors
     /// Those of `from`; `InvalidData` when it is no such image.
     pub fn read_from(from: &mut impl Read) -> io::Result<Self> {
-        let mut number = [0; 8];
-        from.read_exact(&mut number)?;
-        let bytes = u64::from_le_bytes(number);
-        if bytes > 1 << 40 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "not an image"));
+        let broken = |what| Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        let mut digest = blake3::Hasher::new();
+        let mut number = || {
+            let mut bytes = [0; 8];
+            from.read_exact(&mut bytes)?;
+            digest.update(&bytes);
+            io::Result::Ok(bytes)
+        };
+        if number()? != MAGIC {
+            return broken("not an image");
+        }
+        let bytes = u64::from_le_bytes(number()?);
+        let pages = u64::from_le_bytes(number()?);
+        if bytes > 1 << 40 || pages > bytes / PAGE as u64 {
+            return broken("not an image");
         }
         let mut image = Self::zeroed(bytes);
-        let mut page = [0; PAGE];
-        loop {
-            match from.read_exact(&mut number) {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(image),
-                Err(error) => return Err(error),
-            }
+        let mut page = [0; 8 + PAGE];
+        for _ in 0..pages {
             from.read_exact(&mut page)?;
-            let index = u64::from_le_bytes(number);
+            digest.update(&page);
+            let (index, page) = page.split_at(8);
+            let index = u64::from_le_bytes(index.try_into().expect("8 bytes"));
             if index >= image.bytes / PAGE as u64 {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "page behind the end",
-                ));
+                return broken("page behind the end");
             }
-            image.write(index * PAGE as u64, &page);
+            image.write(index * PAGE as u64, page);
         }
+        let mut expected = [0; 32];
+        from.read_exact(&mut expected)?;
+        if *digest.finalize().as_bytes() != expected {
+            return broken("the digest does not match");
+        }
+        Ok(image)
     }
 }
 
@@ -232,5 +252,21 @@ mod tests {
     fn a_broken_file_is_refused() {
         let error = Image::read_from(&mut &[0xff; 100][..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_or_changed_anywhere_is_refused() {
+        let mut image = Image::zeroed(8 * PAGE as u64);
+        image.write(5 * PAGE as u64, &[5; PAGE]);
+        image.write(0, &[1; 2 * PAGE]);
+        let mut file = Vec::new();
+        image.write_to(&mut file).unwrap();
+        Image::read_from(&mut &file[..]).unwrap();
+        for place in (0..file.len()).step_by(97).chain([8, 24, 24 + 8 + PAGE]) {
+            Image::read_from(&mut &file[..place]).unwrap_err();
+            let mut changed = file.clone();
+            changed[place] ^= 1;
+            Image::read_from(&mut &changed[..]).unwrap_err();
+        }
     }
 }
