@@ -98,12 +98,17 @@ impl Bundle {
         let (log, _sector) =
             read_log(&mut open(LOG)?).with_context(|| format!("{}", folder.join(LOG).display()))?;
         let scenario = fs::read_to_string(folder.join(SCENARIO)).ok();
-        Ok(Self {
+        let bundle = Self {
             facts,
             base,
             log,
             scenario,
-        })
+        };
+        bundle
+            .profile()
+            .and_then(|_profile| bundle.state())
+            .with_context(|| format!("{}", folder.join(FACTS).display()))?;
+        Ok(bundle)
     }
 
     /// The profile that the file system is mounted by.
@@ -127,6 +132,9 @@ impl Bundle {
             choices,
             ..
         } = &self.facts;
+        if !unit.is_power_of_two() || *unit < 512 {
+            bail!("no disk has units of {unit} bytes");
+        }
         let choices: untorn_explore::Path = choices
             .parse()
             .with_context(|| format!("choices `{choices}`"))?;

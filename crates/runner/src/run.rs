@@ -10,6 +10,7 @@ use untorn_process::Interrupt;
 use untorn_spec::{CaseId, CaseResult, ProfileInfo, RunEvent, RunInfo, Verdict};
 
 use crate::case::{CasePlan, Settings, Workers, run_case};
+use crate::error_text::error_text;
 use crate::plan::ProfilePlan;
 use crate::recording::CommandFailed;
 use crate::{Bundle, Observer, RunFolder};
@@ -59,7 +60,7 @@ pub fn run(
             Err(error) => {
                 teller.event(&RunEvent::ProfileUnsupported {
                     profile: profile.name.to_owned(),
-                    reason: format!("{error:#}"),
+                    reason: error_text(&error),
                 });
                 continue;
             }
@@ -116,7 +117,7 @@ fn failed(case: &CasePlan, error: &anyhow::Error) -> CaseResult {
             .as_ref()
             .map(|control| (control.kinds.clone(), control.must_be_caught)),
         verdict,
-        format!("{error:#}"),
+        error_text(error),
     )
 }
 

@@ -9,9 +9,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[derive(Debug, Parser)]
 #[command(
     version,
-    about,
     after_help = "Exit codes: 0 all as expected; 1 violation; 2 usage or scenario invalid; \
-                  3 unsupported here; 4 control not caught; 5 inconclusive; 70 internal error."
+                  3 unsupported here; 4 control not caught; 5 inconclusive; 70 internal error; \
+                  130 stopped by Ctrl-C; 143 stopped by SIGTERM."
 )]
 pub struct Cli {
     /// What to do.

@@ -10,7 +10,9 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use untorn_process::Interrupt;
 use untorn_report::{Bars, Fold, Progress, TableOptions, story, table, write_html, write_junit};
-use untorn_runner::{AgentCommand, Display, ProfilePlan, RunFolder, Settings, WriterCommand, run};
+use untorn_runner::{
+    AgentCommand, Display, ProfilePlan, RunFolder, Settings, WriterCommand, error_text, run,
+};
 use untorn_spec::{CaseId, Certificate, Exit, RunEvent, RunInfo, ViolationRecord};
 
 use crate::cli::{Color, RunOptions};
@@ -90,7 +92,8 @@ pub fn run_plan(
     let interrupt = Interrupt::install().context("cannot handle signals")?;
     let settings = settings(options)?;
     let info = run_info(suite, &settings)?;
-    let folder = RunFolder::create(&options.out, &info.run_id, &typed_program())?;
+    let folder = RunFolder::create(&options.out, &info.run_id, &typed_program())
+        .map_err(|error| Usage(format!("--out: {}", error_text(&error))))?;
     let scratch =
         untorn_device::leftovers::scratch_dir().context("cannot make a scratch directory")?;
     let mut err = io::stderr();

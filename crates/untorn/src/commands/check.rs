@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use untorn_process::CommandError;
 use untorn_runner::{CasePlan, InitialTree, ProfilePlan, Subject};
 use untorn_spec::{Boundaries, CaseId, Exit, Expected, Recordings};
 
@@ -63,7 +64,21 @@ pub fn check(args: &CheckArgs) -> Result<Exit> {
             }],
         })
         .collect();
-    Ok(run_plan("check", &plan, &args.options, Tell::All)?.0)
+    let ran = run_plan("check", &plan, &args.options, Tell::All);
+    let timed_out = |error: &anyhow::Error| {
+        let cause = error.chain().find_map(|cause| cause.downcast_ref());
+        matches!(cause, Some(CommandError::TimedOut { .. }))
+    };
+    match ran {
+        Err(error) if timed_out(&error) => {
+            let what = format!(
+                "--timeout {} is too short, or the command never ends",
+                args.timeout
+            );
+            Err(error.context(what))
+        }
+        ran => Ok(ran?.0),
+    }
 }
 
 fn readable_directory(path: &Path) -> Result<std::path::PathBuf> {

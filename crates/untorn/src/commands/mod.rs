@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use untorn_process::{CommandError, InterruptSignal, Interrupted, SubjectError};
-use untorn_runner::CommandFailed;
+use untorn_runner::{CommandFailed, error_text};
 use untorn_spec::Exit;
 
 use crate::cli::{Cli, Command, InternalCommand};
@@ -40,8 +40,10 @@ pub fn dispatch(cli: Cli) -> Exit {
     };
     result.unwrap_or_else(|error| {
         let exit = exit_of(&error);
-        // Nobody is left to be told that stderr is closed.
-        writeln!(io::stderr(), "untorn: {error:#}").ok();
+        // Nobody is left to be told that stderr is closed, and nobody asks why `| head` ended it.
+        if exit != Exit::Success {
+            writeln!(io::stderr(), "untorn: {}", error_text(&error)).ok();
+        }
         exit
     })
 }
@@ -77,10 +79,10 @@ fn exit_of(error: &anyhow::Error) -> Exit {
         if is_usage {
             return Exit::Usage;
         }
-        if let Some(io) = cause.downcast_ref::<io::Error>()
-            && io.kind() == io::ErrorKind::BrokenPipe
-        {
-            return Exit::Success;
+        match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::BrokenPipe) => return Exit::Success,
+            Some(io::ErrorKind::StorageFull) => return Exit::Unsupported,
+            Some(_) | None => {}
         }
         if cause.is::<untorn_device::DeviceError>() {
             return Exit::Unsupported;

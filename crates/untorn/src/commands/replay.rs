@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use untorn_process::Interrupt;
 use untorn_report::story;
-use untorn_runner::{Bundle, Settings, bundles, replay as replay_bundle};
+use untorn_runner::{Bundle, Settings, bundles, error_text, replay as replay_bundle};
 use untorn_spec::{Exit, ReplayToken};
 
 use crate::cli::ReplayArgs;
@@ -18,11 +18,16 @@ use crate::session::{Usage, agent_command};
 /// When there is no such bundle, or it cannot be replayed here.
 pub fn replay(args: &ReplayArgs, out: &mut impl Write) -> Result<Exit> {
     let folder = find(args)?;
-    let bundle = Bundle::load(&folder).map_err(|error| Usage(format!("{error:#}")))?;
-    if let Some(extract) = &args.extract
-        && extract.exists()
-    {
-        return Err(Usage(format!("--extract {}: it exists", extract.display())).into());
+    let bundle = Bundle::load(&folder).map_err(|error| Usage(error_text(&error)))?;
+    if let Some(extract) = &args.extract {
+        let refuse = |what: &str| Usage(format!("--extract {}: {what}", extract.display()));
+        if extract.exists() {
+            bail!(refuse("it exists"));
+        }
+        let parent = extract.parent().filter(|parent| *parent != Path::new(""));
+        if parent.is_some_and(|parent| !parent.is_dir()) {
+            bail!(refuse("the directory that it should be in does not exist"));
+        }
     }
     if args.shell && !io::stdin().is_terminal() {
         return Err(Usage("--shell needs a terminal".to_owned()).into());
@@ -76,12 +81,14 @@ fn find(args: &ReplayArgs) -> Result<PathBuf> {
             return Ok(folder);
         }
     }
-    bail!(Usage(format!(
-        "no run in {} has a bundle for this token; `untorn run {} --fs {}` records the case anew",
-        args.runs.display(),
-        token.scenario,
-        token.profile
-    )))
+    let known = untorn_spec::scenario(&token.scenario);
+    let anew = known.map_or_else(String::new, |scenario| {
+        let (scenario, profile) = (&scenario.name, &token.profile);
+        format!("; `untorn run {scenario} --fs {profile}` records the case anew")
+    });
+    let runs = args.runs.display();
+    let message = format!("no run in {runs} has a bundle for this token: give --runs{anew}");
+    bail!(Usage(message))
 }
 
 /// What may be done while the recovered file system is mounted.
