@@ -11,6 +11,7 @@ use rustix::fs::Mode;
 use rustix::io::FdFlags;
 use rustix::process::{Pid, Signal};
 
+use crate::trace::Gate;
 use crate::{Limits, sys};
 
 /// A step of the set-up of a child, for the error that names it.
@@ -28,16 +29,22 @@ pub enum SetupStep {
     Limits,
     /// Keeping the control socket open over exec.
     ControlSocket,
+    /// Coming under the tracer.
+    Tracer,
+    /// Putting on the filter that stops it at calls of interest.
+    CallFilter,
 }
 
 impl SetupStep {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 8] = [
         Self::Signals,
         Self::ParentDeath,
         Self::MountNamespace,
         Self::WorkingDirectory,
         Self::Limits,
         Self::ControlSocket,
+        Self::Tracer,
+        Self::CallFilter,
     ];
 
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
@@ -54,6 +61,8 @@ impl fmt::Display for SetupStep {
             Self::WorkingDirectory => "change to the working directory",
             Self::Limits => "set its resource limits",
             Self::ControlSocket => "keep the control socket",
+            Self::Tracer => "come under the tracer",
+            Self::CallFilter => "put on the call filter",
         })
     }
 }
@@ -74,6 +83,8 @@ pub(crate) struct ChildSetup {
     pub(crate) parent: Option<Pid>,
     /// Descriptor to keep open over exec, under the number it has.
     pub(crate) keep: Option<OwnedFd>,
+    /// The way under a tracer.
+    pub(crate) gate: Option<Gate>,
     /// Resource limits.
     pub(crate) limits: Limits,
     /// Pipe on which the failing step is named: the error that `Command` hands on is an errno
@@ -99,6 +110,10 @@ impl ChildSetup {
         SigSet::empty()
             .thread_set_mask()
             .map_err(at(SetupStep::Signals))?;
+        // Before the mount namespace is entered, which may have another /proc.
+        if let Some(gate) = &self.gate {
+            gate.pass().map_err(at(SetupStep::Tracer))?;
+        }
         if let Some(parent) = self.parent {
             die_with(parent).map_err(at(SetupStep::ParentDeath))?;
         }
@@ -114,7 +129,11 @@ impl ChildSetup {
             rustix::io::fcntl_setfd(descriptor, FdFlags::empty())
                 .map_err(at(SetupStep::ControlSocket))?;
         }
-        self.limits.apply_to_self().map_err(at(SetupStep::Limits))
+        self.limits.apply_to_self().map_err(at(SetupStep::Limits))?;
+        if let Some(gate) = &self.gate {
+            gate.install_filter().map_err(at(SetupStep::CallFilter))?;
+        }
+        Ok(())
     }
 }
 

@@ -211,15 +211,7 @@ impl Running {
             failed_step_pipe().map_err(|source| no_child(spec, source))?;
         let setup =
             setup(spec, contained, failed_step_writer).map_err(|source| no_child(spec, source))?;
-        let mut command = Command::new(&spec.program);
-        command
-            .args(&spec.args)
-            .envs(spec.env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        let child = start::start(command, setup, &failed_step)?;
+        let child = start::start(command(spec), setup, &failed_step)?;
         Self::watch(child).map_err(|source| no_child(spec, source))
     }
 
@@ -266,7 +258,25 @@ impl Running {
     }
 }
 
-fn setup(spec: &CommandSpec<'_>, contained: bool, failed_step: OwnedFd) -> io::Result<ChildSetup> {
+/// The command with nothing to read, what it prints in pipes, and a process group of its own.
+pub(crate) fn command(spec: &CommandSpec<'_>) -> Command {
+    let mut command = Command::new(&spec.program);
+    command
+        .args(&spec.args)
+        .envs(spec.env.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    command
+}
+
+/// What the child does before its exec.
+pub(crate) fn setup(
+    spec: &CommandSpec<'_>,
+    contained: bool,
+    failed_step: OwnedFd,
+) -> io::Result<ChildSetup> {
     let namespace = spec.mount_namespace;
     let cwd = spec.cwd.as_ref().map(|cwd| cwd.as_os_str().as_bytes());
     Ok(ChildSetup {
@@ -274,6 +284,7 @@ fn setup(spec: &CommandSpec<'_>, contained: bool, failed_step: OwnedFd) -> io::R
         working_directory: cwd.map(CString::new).transpose()?,
         parent: (!contained).then(rustix::process::getpid),
         keep: None,
+        gate: None,
         limits: spec.limits.clone(),
         failed_step,
     })

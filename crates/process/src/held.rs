@@ -287,6 +287,7 @@ fn start_child(
         working_directory: None,
         parent: Some(rustix::process::getpid()),
         keep: Some(childs_socket),
+        gate: None,
         limits: subject.limits.clone(),
         failed_step: failed_step_writer,
     };
