@@ -72,12 +72,21 @@ impl CrashDisk {
 
     /// True when answering a read of this range would make a choice.
     pub fn is_undecided(&self, offset: u64, bytes: usize) -> bool {
+        self.units(offset, bytes)
+            .any(|unit| self.is_unit_undecided(unit))
+    }
+
+    /// The units for which answering a read of this range would make a choice.
+    pub fn undecided(&self, offset: u64, bytes: usize) -> Vec<u64> {
+        let units = self.units(offset, bytes);
+        units.filter(|unit| self.is_unit_undecided(*unit)).collect()
+    }
+
+    fn is_unit_undecided(&self, unit: u64) -> bool {
         !self.sealed
-            && self.units(offset, bytes).any(|unit| {
-                self.space.in_flight.contains_key(&unit)
-                    && !self.settled.contains_key(&unit)
-                    && !self.constraints.contains_key(&unit)
-            })
+            && self.space.in_flight.contains_key(&unit)
+            && !self.settled.contains_key(&unit)
+            && !self.constraints.contains_key(&unit)
     }
 
     /// Settles the content of a unit in flight.

@@ -1,6 +1,6 @@
 //! The disk under test: one content behind a FUSE file, recorded or undecided.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,6 +27,10 @@ struct State {
     flushes: u32,
     deferred: VecDeque<DeferredRead>,
     defers: bool,
+    /// How often answering a read of a unit was found not to be what the kernel waited for.
+    useless_before: Arc<HashMap<u64, u32>>,
+    /// Units of this run that were decided although the kernel waited for others.
+    useless: Vec<u64>,
     stopping: bool,
 }
 
@@ -63,6 +67,8 @@ impl Disk {
                 flushes: 0,
                 deferred: VecDeque::new(),
                 defers: true,
+                useless_before: Arc::default(),
+                useless: Vec::new(),
                 stopping: false,
             }),
             deferred: Condvar::new(),
@@ -115,22 +121,28 @@ impl Disk {
         }
     }
 
-    pub(crate) fn start_crash(&self, crash: CrashDisk) {
-        self.lock().mode = Mode::Crash(Box::new(crash));
+    pub(crate) fn start_crash(&self, crash: CrashDisk, useless_before: Arc<HashMap<u64, u32>>) {
+        let mut state = self.lock();
+        state.mode = Mode::Crash(Box::new(crash));
+        state.useless_before = useless_before;
+        state.useless.clear();
     }
 
     /// Answers what still waits with anything: the kernel had not seen it before the verdict, so
     /// the verdict cannot depend on it.
-    pub(crate) fn seal(&self) -> Vec<UnitDecision> {
+    pub(crate) fn seal(&self) -> Sealed {
         let mut state = self.lock();
         let Mode::Crash(crash) = &mut state.mode else {
-            return Vec::new();
+            return Sealed::default();
         };
         let decisions = crash.seal();
         while let Some(read) = state.deferred.pop_front() {
             self.answer(&mut state, read);
         }
-        decisions
+        Sealed {
+            decisions,
+            useless: std::mem::take(&mut state.useless),
+        }
     }
 
     fn answer(&self, state: &mut State, read: DeferredRead) {
@@ -289,19 +301,62 @@ impl Disk {
         self.activity.load(Ordering::SeqCst)
     }
 
-    /// Answers the read that waits longest, and so decides its units, if nothing has happened
-    /// since `activity` was seen.
-    pub(crate) fn release_one(&self, activity: u64) -> bool {
+    /// Answers one read, and so decides its units, if nothing has happened since `activity` was
+    /// seen. Of several the one that was least often useless before, and then the oldest.
+    pub(crate) fn release_one(&self, activity: u64) -> Option<Released> {
         let mut state = self.lock();
         if self.activity() != activity {
-            return false;
+            return None;
         }
-        let Some(read) = state.deferred.pop_front() else {
-            return false;
+        let State {
+            mode,
+            deferred,
+            useless_before,
+            ..
+        } = &mut *state;
+        let Mode::Crash(crash) = mode else {
+            return None;
         };
+        let units = |read: &DeferredRead| crash.undecided(read.offset, read.bytes);
+        let useless = |read: &DeferredRead| {
+            let times = units(read)
+                .into_iter()
+                .map(|unit| useless_before.get(&unit).copied());
+            times.map(Option::unwrap_or_default).min().unwrap_or(0)
+        };
+        let chosen = (0..deferred.len()).min_by_key(|place| useless(&deferred[*place]))?;
+        let released = Released {
+            units: units(&deferred[chosen]),
+            only: deferred.len() == 1,
+        };
+        let read = deferred.remove(chosen)?;
         self.answer(&mut state, read);
-        true
+        Some(released)
     }
+
+    /// The kernel did not go on after this answer: it waits for something else.
+    pub(crate) fn note_useless(&self, released: &Released) {
+        if !released.only {
+            self.lock().useless.extend(&released.units);
+        }
+    }
+}
+
+/// A deferred read that was answered.
+#[derive(Debug)]
+pub(crate) struct Released {
+    units: Vec<u64>,
+    /// There was no other to choose.
+    only: bool,
+}
+
+/// What a run decided.
+#[derive(Debug, Default)]
+pub struct Sealed {
+    /// The choices made, in order.
+    pub decisions: Vec<UnitDecision>,
+    /// Units among them that were decided although the kernel waited for others.
+    pub useless: Vec<u64>,
 }
 
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];

@@ -22,6 +22,7 @@ mod releaser;
 mod server;
 mod sys;
 
+pub use disk::Sealed;
 pub use error::DeviceError;
 pub use filesystem::{NEIGHBOR, drop_cache, forget, mount_profile, neighbor_commit, unmount};
 pub use mkfs::{cache_dir, make_image, mkfs_command};

@@ -1,5 +1,6 @@
 //! The recorded disk: a FUSE-served file under a loop device.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,10 +11,10 @@ use std::time::Duration;
 use fuser::{Config, Session, SessionACL};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
-use untorn_block::{BlockLog, CrashDisk, Image, Mark, UnitDecision};
+use untorn_block::{BlockLog, CrashDisk, Image, Mark};
 
 use crate::DeviceError;
-use crate::disk::Disk;
+use crate::disk::{Disk, Sealed};
 use crate::releaser::{self, Recovering};
 use crate::server::{FILE, Server};
 use crate::sys;
@@ -138,13 +139,14 @@ impl RecordedDisk {
         self.disk.stop_recording()
     }
 
-    /// Becomes a disk after a power cut.
-    pub fn start_crash(&self, crash: CrashDisk) {
-        self.disk.start_crash(crash);
+    /// Becomes a disk after a power cut. `useless_before` says how often deciding a unit was found
+    /// to be no use: of several reads that wait, those of other units are answered first.
+    pub fn start_crash(&self, crash: CrashDisk, useless_before: Arc<HashMap<u64, u32>>) {
+        self.disk.start_crash(crash, useless_before);
     }
 
     /// The verdict is in: returns the choices made so far, and makes no further ones that count.
-    pub fn seal(&self) -> Vec<UnitDecision> {
+    pub fn seal(&self) -> Sealed {
         self.disk.seal()
     }
 }

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Released};
 
 /// Least pause between the two looks, in which a kernel worker can finish what an answer made it
 /// begin; on a slow or busy machine it is twice what the kernel takes to go on.
@@ -27,8 +27,15 @@ const RUNNING: Duration = Duration::from_micros(20);
 /// The thread that mounts and checks, and the block device, as seen from outside.
 #[derive(Debug)]
 pub(crate) struct Recovering {
-    stat: Mutex<Option<File>>,
+    thread: Mutex<Option<Thread>>,
     inflight: File,
+}
+
+/// Files of one thread in `/proc`.
+#[derive(Debug)]
+struct Thread {
+    stat: File,
+    status: File,
 }
 
 impl Recovering {
@@ -36,23 +43,27 @@ impl Recovering {
     pub(crate) fn new(name: &OsStr) -> io::Result<Self> {
         let inflight = File::open(Path::new("/sys/block").join(name).join("inflight"))?;
         Ok(Self {
-            stat: Mutex::new(None),
+            thread: Mutex::new(None),
             inflight,
         })
     }
 
     /// Looks at the main thread of process `pid` from now on.
     pub(crate) fn watch(&self, pid: u32) -> io::Result<()> {
-        let stat = File::open(format!("/proc/{pid}/task/{pid}/stat"))?;
-        *self.stat.lock().unwrap_or_else(PoisonError::into_inner) = Some(stat);
+        let open = |name| File::open(format!("/proc/{pid}/task/{pid}/{name}"));
+        let thread = Thread {
+            stat: open("stat")?,
+            status: open("status")?,
+        };
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
     }
 
     /// True when the thread is in uninterruptible sleep (state D in `proc_pid_stat(5)`): it waits
     /// for the disk.
     fn is_blocked(&self) -> bool {
-        let stat = self.stat.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(stat) = stat.as_ref() else {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Thread { stat, .. }) = thread.as_ref() else {
             return true;
         };
         let mut text = [0; 64];
@@ -66,6 +77,19 @@ impl Recovering {
             Some(end) => matches!(text.get(end + 2), Some(b'D' | b'Z' | b'X')),
             None => true,
         }
+    }
+
+    /// How often the thread has gone to sleep: the same number twice says that it has not run in
+    /// between.
+    fn sleeps(&self) -> Option<u64> {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = [0; 4096];
+        let length = thread.as_ref()?.status.read_at(&mut text, 0).ok()?;
+        let text = std::str::from_utf8(&text[..length]).ok()?;
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        line.trim().parse().ok()
     }
 
     /// Requests that the block layer has sent to the disk and not finished (reads and writes, see
@@ -90,6 +114,7 @@ pub(crate) fn run(disk: &Arc<Disk>, recovering: &Recovering) {
     if let Err(error) = nix::sys::prctl::set_timerslack(1) {
         debug_assert!(false, "PR_SET_TIMERSLACK: {error}");
     }
+    let mut last: Option<(Released, Option<u64>)> = None;
     while let Some(deferred) = disk.wait_for_deferred() {
         let activity = disk.activity();
         if !recovering.is_waiting_for(deferred) {
@@ -97,8 +122,18 @@ pub(crate) fn run(disk: &Arc<Disk>, recovering: &Recovering) {
             continue;
         }
         std::thread::sleep(GRACE_LEAST.max(2 * disk.pace()));
-        if disk.activity() == activity && recovering.is_waiting_for(deferred) {
-            disk.release_one(activity);
+        if disk.activity() != activity || !recovering.is_waiting_for(deferred) {
+            continue;
         }
+        let sleeps = recovering.sleeps();
+        if let Some((released, before)) = last.take()
+            && sleeps.is_some()
+            && sleeps == before
+        {
+            disk.note_useless(&released);
+        }
+        last = disk
+            .release_one(activity)
+            .map(|released| (released, sleeps));
     }
 }

@@ -1,6 +1,6 @@
 //! Explores the crash spaces of all recordings of one case, with several workers on one frontier.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -21,6 +21,8 @@ use crate::worker::{Recovered, Worker};
 
 /// One recovery in so many is done twice, to see whether the result is the same.
 const REPEAT_EVERY: u64 = 64;
+/// A run that decided units to no use is dropped and made again at most so often.
+const RETRIES_MAX: u32 = 3;
 
 /// What is shared by the workers of a case.
 pub(crate) struct Exploration<'a> {
@@ -56,6 +58,8 @@ struct OpenSpace {
     explorer: Explorer,
     /// Outcomes after which the file system was written to.
     probed: HashSet<String>,
+    /// Units that the kernel read but did not wait for, with how often that was seen.
+    useless: Arc<HashMap<u64, u32>>,
 }
 
 /// A recording and how far it has been explored.
@@ -78,6 +82,8 @@ pub(crate) struct Totals {
     pub(crate) states: BigUint,
     pub(crate) recoveries: u64,
     pub(crate) repeated: u64,
+    /// Runs that were made again because they decided more than they had to.
+    pub(crate) dropped: u64,
     pub(crate) usable_probes: u64,
     /// Seconds that workers spent on recoveries, all together.
     pub(crate) recovery_seconds: f64,
@@ -213,6 +219,7 @@ impl<'a> Exploration<'a> {
                 acknowledged,
                 explorer,
                 probed: HashSet::new(),
+                useless: Arc::default(),
             });
         }
         drop(state);
@@ -294,7 +301,31 @@ impl<'a> Exploration<'a> {
         repeat: bool,
     ) -> Result<()> {
         let target = self.stage.target;
-        let (recovered, made) = worker.recover(space, task.path(), task.default_pick(), target)?;
+        let mut retries = 0;
+        let (recovered, made) = loop {
+            let useless_before = self.useless_before(slot);
+            let (recovered, sealed) = worker.recover(
+                space,
+                task.path(),
+                task.default_pick(),
+                target,
+                useless_before.clone(),
+            )?;
+            let learned = sealed
+                .useless
+                .iter()
+                .any(|unit| !useless_before.contains_key(unit));
+            if learned {
+                self.learn(slot, &sealed.useless);
+            }
+            if !learned || retries == RETRIES_MAX {
+                break (recovered, sealed.decisions);
+            }
+            // Each choice that was no use doubles what there is to explore, so the run is dropped
+            // and made again with what it has taught.
+            worker.unmount()?;
+            retries += 1;
+        };
         let made: Vec<Decision> = made.iter().map(decision).collect();
         let picks = task.path().extended(&made);
         let mut judged = self.judge.judge(worker, &recovered, acknowledged)?;
@@ -329,6 +360,24 @@ impl<'a> Exploration<'a> {
                 "first {first:?}, then {again:?}, with choices {picks}"
             )),
         })
+    }
+
+    fn useless_before(&self, slot: SlotId) -> Arc<HashMap<u64, u32>> {
+        self.lock()
+            .space(slot)
+            .map(|space| space.useless.clone())
+            .unwrap_or_default()
+    }
+
+    fn learn(&self, slot: SlotId, useless: &[u64]) {
+        let mut state = self.lock();
+        state.totals.dropped += 1;
+        if let Some(space) = state.space(slot) {
+            let known = Arc::make_mut(&mut space.useless);
+            for unit in useless {
+                *known.entry(*unit).or_default() += 1;
+            }
+        }
     }
 
     fn is_first(&self, slot: SlotId, outcome: &str) -> bool {
@@ -481,6 +530,16 @@ impl State {
         self.open.retain(|space| {
             if !space.explorer.is_finished() {
                 return true;
+            }
+            if std::env::var("SP").is_ok() {
+                eprintln!(
+                    "SPACE {} e{} units {} runs {} useless {}",
+                    space.recording.recording.disturbance,
+                    space.epoch.index,
+                    space.epoch.space.in_flight.len(),
+                    space.explorer.runs_completed(),
+                    space.useless.len()
+                );
             }
             totals.note_coverage(space.explorer.coverage().fraction());
             match space.explorer.mode() {

@@ -1,5 +1,6 @@
 //! One worker: a recorded disk and the agent that mounts it.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use untorn_block::{CrashDisk, CrashSpace, Image, UnitDecision};
-use untorn_device::RecordedDisk;
+use untorn_block::{CrashDisk, CrashSpace, Image};
+use untorn_device::{RecordedDisk, Sealed};
 use untorn_explore::{DefaultPick, Path as ChoicePath};
 use untorn_oracle::TreeSnapshot;
 use untorn_spec::Profile;
@@ -212,27 +213,28 @@ impl Worker {
     }
 
     /// Recovers one state of a crash space; the file system stays mounted. The second part is what
-    /// was decided beyond `path`.
+    /// was decided beyond `path`. Units that were decided to no use before come last.
     pub(crate) fn recover(
         &self,
         space: &Arc<CrashSpace>,
         path: &ChoicePath,
         default: DefaultPick,
         target: &str,
-    ) -> Result<(Recovered, Vec<UnitDecision>)> {
+        useless_before: Arc<HashMap<u64, u32>>,
+    ) -> Result<(Recovered, Sealed)> {
         let default = Box::new(move |unit, versions| default.pick(unit, versions));
-        self.disk
-            .start_crash(CrashDisk::new(space.clone(), path.iter(), default));
+        let crash = CrashDisk::new(space.clone(), path.iter(), default);
+        self.disk.start_crash(crash, useless_before);
         let reply = self.ask(&Request::Recover {
             target: target.to_owned(),
         });
-        let decisions = self.disk.seal();
+        let sealed = self.disk.seal();
         let recovered = match reply? {
             Reply::Seen(seen) => Recovered::Seen(seen),
             Reply::Failed { what, .. } => Recovered::Unmountable(what),
             other => bail!("unexpected answer to a recovery: {other:?}"),
         };
-        Ok((recovered, decisions))
+        Ok((recovered, sealed))
     }
 
     /// Recovers an image that is decided altogether.
