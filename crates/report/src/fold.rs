@@ -99,6 +99,7 @@ impl Fold {
                 release: run.kernel_release,
                 version: run.kernel_version,
                 machine: run.machine,
+                guest: run.guest,
             },
             tool: Tool {
                 version: run.tool_version,
@@ -233,6 +234,7 @@ fn unknown_run() -> RunInfo {
         kernel_release: unknown(),
         kernel_version: unknown(),
         machine: unknown(),
+        guest: None,
         seed: 0,
         suite: unknown(),
         workers: 0,

@@ -37,5 +37,5 @@ pub use plan::{ProfilePlan, RECOVERIES_PER_SPACE_MAX, WriterCommand, plan};
 pub use recording::{CommandFailed, Subject};
 pub use replay::{LookAround, Replayed, replay};
 pub use run::{Display, run};
-pub use run_folder::{RunFolder, bundles, find_run};
+pub use run_folder::{RunFolder, bundles, find_run, shell_word};
 pub use worker::AgentCommand;

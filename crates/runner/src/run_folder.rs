@@ -21,7 +21,8 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes `runs/RUN_ID`. `program` is what starts this program in a shell, for replay commands.
+    /// Makes `runs/RUN_ID`. `program` is what starts this program in a shell, ready to be pasted,
+    /// for replay commands.
     ///
     /// # Errors
     /// When it cannot be made or is there already.
@@ -93,20 +94,19 @@ impl RunFolder {
         let BundleFacts { violation, .. } = &mut bundle.facts;
         violation.replay = format!(
             "{} replay {}",
-            quoted(Path::new(&self.program)),
-            quoted(&folder)
+            self.program,
+            shell_word(&folder.display().to_string())
         );
         violation.bundle = place;
         bundle.save(&folder)
     }
 }
 
-/// A path as a shell word.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
+/// A text as one word of a shell.
+pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@=,".contains(c);
-    if text.chars().all(plain) {
-        text
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))
     }

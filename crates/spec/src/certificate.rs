@@ -60,6 +60,9 @@ pub struct Kernel {
     pub version: String,
     /// `uname -m`.
     pub machine: String,
+    /// What ran it, where it was a guest, such as `QEMU 7.2.22, emulation`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<String>,
 }
 
 /// This program.

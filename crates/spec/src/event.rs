@@ -57,6 +57,9 @@ pub struct RunInfo {
     pub kernel_version: String,
     /// `uname -m`.
     pub machine: String,
+    /// What ran the kernel, where it was a guest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<String>,
     /// Seed that everything random derives from.
     pub seed: u64,
     /// Suite, or the command that was given.

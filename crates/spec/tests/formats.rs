@@ -72,6 +72,7 @@ fn events() -> Vec<RunEvent> {
             kernel_release: "6.18".to_owned(),
             kernel_version: "#1".to_owned(),
             machine: "x86_64".to_owned(),
+            guest: None,
             seed: u64::MAX,
             suite: "quick".to_owned(),
             workers: 2,
@@ -178,6 +179,7 @@ fn a_certificate_comes_back_and_has_the_promised_fields() {
             release: "6.18".to_owned(),
             version: "#1".to_owned(),
             machine: "x86_64".to_owned(),
+            guest: None,
         },
         tool: Tool {
             version: "0.1.0".to_owned(),

@@ -12,6 +12,7 @@ use untorn_process::Interrupt;
 use untorn_report::{Bars, Fold, Progress, TableOptions, story, table, write_html, write_junit};
 use untorn_runner::{
     AgentCommand, Display, ProfilePlan, RunFolder, Settings, WriterCommand, error_text, run,
+    shell_word,
 };
 use untorn_spec::{CaseId, Certificate, Exit, RunEvent, RunInfo, ViolationRecord};
 
@@ -58,11 +59,23 @@ fn own_program() -> Result<PathBuf> {
     std::env::current_exe().context("the path of this program is unknown")
 }
 
+/// Variable that tells a run in a guest what runs the guest.
+pub const GUEST_VARIABLE: &str = "UNTORN_GUEST";
+/// Variable that tells a run in a guest what was typed to start the guest.
+pub const TYPED_VARIABLE: &str = "UNTORN_TYPED";
+
 /// What was typed to start this program, for replay commands that can be pasted.
-fn typed_program() -> String {
-    std::env::args()
-        .next()
-        .unwrap_or_else(|| "untorn".to_owned())
+pub(crate) fn typed_program() -> String {
+    let own = || {
+        std::env::args()
+            .next()
+            .unwrap_or_else(|| "untorn".to_owned())
+    };
+    variable(TYPED_VARIABLE).unwrap_or_else(|| shell_word(&own()))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Settings of a run. A seed is drawn when none was given.
@@ -182,6 +195,7 @@ fn run_info(suite: &str, settings: &Settings) -> Result<RunInfo> {
         kernel_release: text(uname.release()),
         kernel_version: text(uname.version()),
         machine: text(uname.machine()),
+        guest: variable(GUEST_VARIABLE),
         seed: settings.seed,
         suite: suite.to_owned(),
         workers: u32::try_from(settings.workers)?,

@@ -66,7 +66,10 @@ impl Console {
 
 /// A line without the kernel's `[   12.345678] ` before it.
 fn without_time(line: &str) -> &str {
-    let Some((time, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once("] ")) else {
+    let Some((time, rest)) = line
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("] "))
+    else {
         return line;
     };
     let is_time = time
@@ -106,7 +109,10 @@ mod tests {
         text.push_str("Kernel panic - not syncing: Out of memory\nRebooting\n");
         let told = console(&text).told();
         assert!(told.starts_with("  init invoked oom-killer"), "{told}");
-        assert!(told.contains("\n  ...\n  Kernel panic - not syncing: Out of memory"), "{told}");
+        assert!(
+            told.contains("\n  ...\n  Kernel panic - not syncing: Out of memory"),
+            "{told}"
+        );
         assert!(told.lines().count() <= LINES_TOLD + 1, "{told}");
     }
 

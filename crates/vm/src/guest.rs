@@ -12,13 +12,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 use untorn_process::Interrupt;
 
+use crate::VmError;
 use crate::accelerator::{self, Accelerator, AcceleratorChoice};
 use crate::console::Console;
 use crate::error::{Death, DeathKind};
 use crate::kernel::Kernel;
 use crate::protocol::{self, FromGuest, Job, JobExit, ToGuest};
 use crate::qemu::Machine;
-use crate::VmError;
 
 /// How guests are run.
 #[derive(Debug, Clone, Copy)]
@@ -264,11 +264,7 @@ impl Guest {
     }
 
     /// Waits for the console or the channel and reads; false when the emulator is gone.
-    fn read_what_comes(
-        &mut self,
-        interrupt: &Interrupt,
-        limit: Duration,
-    ) -> Result<bool, VmError> {
+    fn read_what_comes(&mut self, interrupt: &Interrupt, limit: Duration) -> Result<bool, VmError> {
         let wake = interrupt.wake();
         let mut fds = vec![PollFd::from_borrowed_fd(wake, PollFlags::IN)];
         let sources = [

@@ -255,9 +255,16 @@ mod tests {
         assert!(error(path).contains("no header of a bzImage"));
         assert!(error(text.to_str().unwrap()).contains("no header of a bzImage"));
         assert!(error("/no/such/image").contains("No such file"));
-        assert!(error("/no/such.deb").contains("unpack"), "{}", error("/no/such.deb"));
+        assert!(
+            error("/no/such.deb").contains("unpack"),
+            "{}",
+            error("/no/such.deb")
+        );
         let unknown = error("debian:0.1");
-        assert!(unknown.contains("`scripts/fetch-kernel debian:0.1` fetches it"), "{unknown}");
+        assert!(
+            unknown.contains("`scripts/fetch-kernel debian:0.1` fetches it"),
+            "{unknown}"
+        );
         assert!(error("linux").contains("a name such as debian:6.12"));
     }
 }

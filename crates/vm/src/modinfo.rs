@@ -107,7 +107,8 @@ pub(crate) mod tests {
 
     #[test]
     fn dependencies_are_read() {
-        let text = "license=GPL\0softdep=pre: crc32c blake2b-256 post: x\0depends=raid6_pq,dm-mod\0";
+        let text =
+            "license=GPL\0softdep=pre: crc32c blake2b-256 post: x\0depends=raid6_pq,dm-mod\0";
         let info = ModInfo::parse(&module(text)).unwrap();
         assert_eq!(info.depends, ["raid6_pq", "dm_mod"]);
         assert_eq!(info.soft, ["crc32c", "blake2b_256"]);

@@ -100,7 +100,9 @@ impl Loading<'_> {
             }
             return Err(VmError::NoModule {
                 module: name.to_owned(),
-                needed_by: needed_by.map(|by| format!(", which {by} needs")).unwrap_or_default(),
+                needed_by: needed_by
+                    .map(|by| format!(", which {by} needs"))
+                    .unwrap_or_default(),
             });
         };
         let content = read_module(path)?;
@@ -130,7 +132,9 @@ fn module_name(file: &str) -> Option<String> {
 
 /// The names in `modules.builtin`, a path a line.
 fn builtin_names(list: &str) -> BTreeSet<String> {
-    let file_names = list.lines().filter_map(|line| line.trim().rsplit('/').next());
+    let file_names = list
+        .lines()
+        .filter_map(|line| line.trim().rsplit('/').next());
     file_names.filter_map(module_name).collect()
 }
 
@@ -202,7 +206,10 @@ mod tests {
     fn what_is_needed_comes_first_whatever_its_compression() {
         let top = tree(
             &[
-                ("btrfs.ko.xz", "softdep=pre: crc32c xxhash64\0depends=raid6_pq,zstd-a\0"),
+                (
+                    "btrfs.ko.xz",
+                    "softdep=pre: crc32c xxhash64\0depends=raid6_pq,zstd-a\0",
+                ),
                 ("raid6_pq.ko.zst", "depends=xor\0"),
                 ("xor.ko.gz", "depends=\0"),
                 ("zstd-a.ko", "depends=xor,libcrc32c\0"),
@@ -212,14 +219,20 @@ mod tests {
             Some("kernel/lib/libcrc32c.ko\n"),
         );
         let modules = Modules::in_directory(top.path()).unwrap();
-        assert_eq!(order(&modules, "btrfs"), ["crc32c", "xor", "raid6_pq", "zstd_a", "btrfs"]);
+        assert_eq!(
+            order(&modules, "btrfs"),
+            ["crc32c", "xor", "raid6_pq", "zstd_a", "btrfs"]
+        );
         assert_eq!(order(&modules, "libcrc32c"), [""; 0]);
         assert!(modules.has("zstd-a") && modules.has("libcrc32c") && !modules.has("xfs"));
     }
 
     #[test]
     fn a_missing_module_is_named_with_who_needs_it() {
-        let top = tree(&[("a.ko", "depends=b\0"), ("b.ko", "depends=c\0")], Some(""));
+        let top = tree(
+            &[("a.ko", "depends=b\0"), ("b.ko", "depends=c\0")],
+            Some(""),
+        );
         let modules = Modules::in_directory(top.path()).unwrap();
         let error = modules.closure("a").unwrap_err().to_string();
         assert_eq!(error, "this kernel has no module c, which b needs");

@@ -25,11 +25,11 @@ pub fn find_static_program(given: Option<&Path>) -> Result<PathBuf, VmError> {
     })?;
     // target/release/untorn and target/x86_64-unknown-linux-gnu/release/untorn.
     let target = format!("{}-unknown-linux-gnu/release", std::env::consts::ARCH);
-    let beside = own
-        .ancestors()
-        .skip(2)
-        .take(2)
-        .map(|folder| folder.join(&target).join(own.file_name().unwrap_or_default()));
+    let beside = own.ancestors().skip(2).take(2).map(|folder| {
+        folder
+            .join(&target)
+            .join(own.file_name().unwrap_or_default())
+    });
     let own_answer = check(&own);
     for candidate in [own.clone()].into_iter().chain(beside) {
         if check(&candidate).is_ok() {

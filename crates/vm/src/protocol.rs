@@ -134,7 +134,10 @@ fn parse_lengths(bytes: [u8; 8]) -> io::Result<(usize, usize)> {
     };
     let (head, body) = (length(0), length(4));
     if head > HEAD_BYTES_MAX || body > BODY_BYTES_MAX {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a message is too long"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "a message is too long",
+        ));
     }
     Ok((head, body))
 }

@@ -41,7 +41,13 @@ impl Machine<'_> {
         };
         let mut command = Command::new(QEMU);
         command
-            .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
+            .args([
+                "-nodefaults",
+                "-no-user-config",
+                "-display",
+                "none",
+                "-no-reboot",
+            ])
             .args(["-machine", &format!("pc,accel={accelerator}")])
             .args(["-cpu", processor, "-smp", "1"])
             .args(["-m", &format!("{}M", self.memory_mib)])
@@ -49,10 +55,16 @@ impl Machine<'_> {
             .arg(&self.kernel.image)
             .arg("-initrd")
             .arg(self.initramfs)
-            .args(["-append", &format!("{KERNEL_ARGUMENTS} rdinit={PROGRAM} -- internal init")])
+            .args([
+                "-append",
+                &format!("{KERNEL_ARGUMENTS} rdinit={PROGRAM} -- internal init"),
+            ])
             .args(["-serial", "stdio"])
             .args(["-device", "virtio-serial-pci"])
-            .args(["-device", &format!("virtserialport,chardev=channel,name={PORT}")])
+            .args([
+                "-device",
+                &format!("virtserialport,chardev=channel,name={PORT}"),
+            ])
             .arg("-chardev")
             .arg(format!("socket,id=channel,path={}", self.channel.display()))
             .stdin(Stdio::null())
@@ -68,11 +80,14 @@ impl Machine<'_> {
 /// # Errors
 /// When it is not installed.
 pub fn qemu_version() -> Result<String, VmError> {
-    let output = Command::new(QEMU).arg("--version").output().map_err(no_qemu)?;
+    let output = Command::new(QEMU)
+        .arg("--version")
+        .output()
+        .map_err(no_qemu)?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let version = text.split_whitespace().find(|word| {
-        word.starts_with(|first: char| first.is_ascii_digit())
-    });
+    let version = text
+        .split_whitespace()
+        .find(|word| word.starts_with(|first: char| first.is_ascii_digit()));
     Ok(version.unwrap_or("of unknown version").to_owned())
 }
 

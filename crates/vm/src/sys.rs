@@ -1,5 +1,8 @@
 //! What has no safe interface. All unsafe code of this crate.
-#![expect(unsafe_code, reason = "code between fork and exec has no safe interface")]
+#![expect(
+    unsafe_code,
+    reason = "code between fork and exec has no safe interface"
+)]
 
 use std::io;
 use std::os::unix::process::CommandExt;

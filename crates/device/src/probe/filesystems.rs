@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use untorn_spec::FsKind;
+use untorn_spec::{FsKind, PROFILES};
 
 use super::Status;
+use crate::mkfs::given_image;
 
 /// Whether the kernel can mount it, at once or after it has loaded a module.
 pub(super) fn in_kernel(kind: FsKind) -> Status {
@@ -62,8 +63,13 @@ fn module_in_line(line: &str) -> Option<&str> {
     path.rsplit('/').next()?.split(".ko").next()
 }
 
-/// Whether the program that makes it is there; its version.
+/// Whether the program that makes it is there; its version. It is not needed where images are
+/// given.
 pub(super) fn mkfs(kind: FsKind) -> Status {
+    let mut profiles = PROFILES.iter().filter(|profile| profile.fs == kind);
+    if profiles.any(|profile| given_image(profile).is_some()) {
+        return Status::Present("its images are given".to_owned());
+    }
     let help = format!(
         "`scripts/setup`, or `apt-get install {}`; {} must be in PATH",
         kind.package(),

@@ -15,6 +15,7 @@ pub(crate) fn run_started() -> RunEvent {
         kernel_release: "6.18.5".to_owned(),
         kernel_version: "#1 SMP".to_owned(),
         machine: "x86_64".to_owned(),
+        guest: None,
         seed: 7,
         suite: "quick".to_owned(),
         workers: 2,
