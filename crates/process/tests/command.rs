@@ -9,7 +9,7 @@ mod common;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use common::{eventually, is_root, processes_with, unique_sleep};
+use common::{eventually, is_root, mounted_elsewhere, processes_with, unique_sleep};
 use untorn_process::{
     CommandError, CommandOutcome, CommandSpec, Containment, Interrupt, InterruptSignal, Limits,
     SetupStep, StartError, run_command,
@@ -182,21 +182,7 @@ fn a_command_enters_a_mount_namespace() {
     }
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path().canonicalize().unwrap();
-    // Another thread's namespace, with a mount that this one does not see.
-    let namespace = std::thread::scope(|scope| {
-        let made = scope.spawn(|| {
-            use nix::mount::{MsFlags, mount};
-            nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).unwrap();
-            nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS).unwrap();
-            let private = MsFlags::MS_PRIVATE | MsFlags::MS_REC;
-            mount(None::<&str>, "/", None::<&str>, private, None::<&str>).unwrap();
-            let none = MsFlags::empty();
-            mount(Some("t"), &directory, Some("tmpfs"), none, None::<&str>).unwrap();
-            std::fs::write(directory.join("inside"), "yes").unwrap();
-            std::fs::File::open("/proc/thread-self/ns/mnt").unwrap()
-        });
-        made.join().unwrap()
-    });
+    let namespace = mounted_elsewhere(&directory);
     assert!(!directory.join("inside").exists());
 
     let mut spec = shell("pwd; cat inside");

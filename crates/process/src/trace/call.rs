@@ -213,3 +213,36 @@ impl Call {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use untorn_fs::OpKind;
+
+    use super::Call;
+
+    #[test]
+    fn calls_of_built_in_writers_have_the_same_words() {
+        let pairs = [
+            (OpKind::Openat, Call::Open),
+            (OpKind::Mkdirat, Call::Mkdir),
+            (OpKind::Write, Call::Writev),
+            (OpKind::Pwrite, Call::Pwrite64),
+            (OpKind::Ftruncate, Call::Truncate),
+            (OpKind::Fchmod, Call::Chmod),
+            (OpKind::Fchown, Call::Lchown),
+            (OpKind::Fsetxattr, Call::Setxattr),
+            (OpKind::Symlinkat, Call::Symlink),
+            (OpKind::Linkat, Call::Link),
+            (OpKind::Renameat2, Call::Rename),
+            (OpKind::Unlinkat, Call::Rmdir),
+            (OpKind::SyncFileRange, Call::SyncFileRange),
+            (OpKind::Fdatasync, Call::Fdatasync),
+            (OpKind::Fsync, Call::Fsync),
+            (OpKind::Syncfs, Call::Syncfs),
+        ];
+        assert_eq!(pairs.map(|(kind, _)| kind), OpKind::ALL);
+        for (kind, call) in pairs {
+            assert_eq!(kind.name(), call.word());
+        }
+    }
+}

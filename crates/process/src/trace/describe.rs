@@ -227,8 +227,14 @@ impl On<'_> {
             .root
             .below(&from)
             .unwrap_or_else(|| from.to_string_lossy().into_owned());
+        // Programs ask for as much as they can when they want everything.
+        let detail = if bytes > 1 << 40 {
+            format!("all bytes from {from} to")
+        } else {
+            format!("up to {bytes} bytes from {from} to")
+        };
         Some(Described {
-            detail: format!("up to {bytes} bytes from {from} to"),
+            detail,
             success: Success::Unknowable,
             ..written
         })

@@ -4,7 +4,7 @@
 //! working directory and descriptors, and in its mount namespace.
 
 use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -92,41 +92,57 @@ impl View {
 
     /// The path without symbolic links, of a file that is there or could be created.
     pub(crate) fn resolve(self, path: &Path, last: Last) -> Option<PathBuf> {
-        let root = format!("/proc/{}/root", self.thread);
+        let link = format!("/proc/{}/root", self.thread);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = openat(CWD, root, flags, Mode::empty()).ok()?;
-        if last == Last::Follow {
-            match whereabouts(&root, path, OFlags::empty()) {
-                Ok(found) => return Some(found),
-                Err(Errno::NOENT) => {}
-                Err(_) => return None,
+        let root = openat(CWD, link, flags, Mode::empty()).ok()?;
+        let mut path = path.to_owned();
+        // As many links as the kernel follows.
+        for _ in 0..40 {
+            if last == Last::Follow {
+                match lookup(&root, &path, OFlags::empty()) {
+                    Ok(found) => return whereabouts(&found),
+                    Err(Errno::NOENT) => {}
+                    Err(_) => return None,
+                }
+            }
+            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+                // It ends in `..`, or is the top.
+                return whereabouts(&lookup(&root, &path, OFlags::empty()).ok()?);
+            };
+            let parent = lookup(&root, parent, OFlags::DIRECTORY).ok()?;
+            let whole = whereabouts(&parent)?;
+            match readlinkat(&parent, name, Vec::new()) {
+                // A link to nothing: opened to create, its target is created.
+                Ok(target) if last == Last::Follow => {
+                    let inside = whole.strip_prefix(self.link("root")?).unwrap_or(&whole);
+                    let target = Path::new(OsStr::from_bytes(target.as_bytes()));
+                    path = Path::new("/").join(inside).join(target);
+                }
+                _ => return Some(whole.join(name)),
             }
         }
-        match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => {
-                let parent = whereabouts(&root, parent, OFlags::DIRECTORY).ok()?;
-                Some(parent.join(name))
-            }
-            // It ends in `..`, or is the top.
-            _ => whereabouts(&root, path, OFlags::empty()).ok(),
-        }
+        None
     }
 }
 
-/// Where a path leads to, links followed below `root`.
-fn whereabouts(root: &OwnedFd, path: &Path, flags: OFlags) -> rustix::io::Result<PathBuf> {
+/// Opens a path to name it only, links followed below `root`.
+fn lookup(root: &OwnedFd, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
     // A rename elsewhere at the same time can make the kernel ask for another try.
-    let mut tries = 0;
-    let found = loop {
+    for _ in 0..16 {
         match openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-            Err(Errno::AGAIN) if tries < 16 => tries += 1,
-            result => break result?,
+            Err(Errno::AGAIN) => {}
+            result => return result,
         }
-    };
-    let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found));
-    let target = readlinkat(CWD, link, Vec::new())?;
-    Ok(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
+    }
+    Err(Errno::AGAIN)
+}
+
+/// The path of an own descriptor.
+fn whereabouts(found: &OwnedFd) -> Option<PathBuf> {
+    let link = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let target = readlinkat(CWD, link, Vec::new()).ok()?;
+    Some(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
 }
 
 /// The descriptor that a path such as /proc/self/fd/3 means; it is of the tracee's, not of ours.
@@ -216,6 +232,8 @@ mod tests {
         assert_eq!(at("link/new", Last::Keep), Some(top.join("real/new")));
         assert_eq!(at("link", Last::Follow), Some(top.join("real")));
         assert_eq!(at("link", Last::Keep), Some(top.join("link")));
+        let missing = Some(top.join("real/missing"));
+        assert_eq!(at("dangling", Last::Follow), missing);
         assert_eq!(at("link/..", Last::Keep), Some(top.clone()));
         assert_eq!(at("missing/new", Last::Keep), None);
 

@@ -6,6 +6,8 @@
     reason = "each test program uses some of it, and it is test code outside of test functions"
 )]
 
+pub(crate) mod trace;
+
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -48,4 +50,22 @@ pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// A mount namespace in which an empty tmpfs with a file `inside` is mounted on the directory.
+pub(crate) fn mounted_elsewhere(directory: &std::path::Path) -> fs::File {
+    std::thread::scope(|scope| {
+        let made = scope.spawn(|| {
+            use nix::mount::{MsFlags, mount};
+            nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).unwrap();
+            nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS).unwrap();
+            let private = MsFlags::MS_PRIVATE | MsFlags::MS_REC;
+            mount(None::<&str>, "/", None::<&str>, private, None::<&str>).unwrap();
+            let none = MsFlags::empty();
+            mount(Some("t"), directory, Some("tmpfs"), none, None::<&str>).unwrap();
+            fs::write(directory.join("inside"), "yes").unwrap();
+            fs::File::open("/proc/thread-self/ns/mnt").unwrap()
+        });
+        made.join().unwrap()
+    })
 }
