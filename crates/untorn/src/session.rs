@@ -136,7 +136,13 @@ pub fn run_plan(
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let certificate = fold.certificate();
-    write_reports(&folder, &certificate, fold.violations())?;
+    write_reports(&folder, &certificate, fold.violations()).map_err(|error| {
+        let io = error.chain().find_map(|cause| cause.downcast_ref());
+        match io.map(io::Error::kind) {
+            Some(io::ErrorKind::StorageFull) => error.context("--out must have more space"),
+            _ => error,
+        }
+    })?;
     outcome.with_context(|| {
         format!(
             "the run ended early; what was found is in {}",

@@ -1,7 +1,5 @@
 //! The quick suite certifies the kernel that this runs on, and says so in files that others read.
-#![allow(clippy::print_stderr, reason = "a test says that it was not run")]
 
-#[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
 
 use common::{Place, cannot_run, json, only_run};

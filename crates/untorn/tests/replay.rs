@@ -1,7 +1,5 @@
 //! A violation's last printed line shows it again, exactly, as often as it is run.
-#![allow(clippy::print_stderr, reason = "a test says that it was not run")]
 
-#[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
 
 use std::collections::BTreeMap;

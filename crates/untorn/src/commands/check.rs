@@ -87,6 +87,26 @@ fn readable_directory(path: &Path) -> Result<std::path::PathBuf> {
     if !whole.is_dir() {
         return Err(refuse("not a directory".to_owned()).into());
     }
-    fs::read_dir(&whole).map_err(|error| refuse(error.to_string()))?;
+    can_be_copied(&whole).map_err(refuse)?;
     Ok(whole)
+}
+
+/// Finds what the copy of the old tree would stumble over.
+fn can_be_copied(directory: &Path) -> Result<(), String> {
+    let at = |path: &Path, what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
+    for entry in fs::read_dir(directory).map_err(|error| at(directory, &error))? {
+        let entry = entry.map_err(|error| at(directory, &error))?;
+        let (path, kind) = (entry.path(), entry.file_type());
+        let kind = kind.map_err(|error| at(&path, &error))?;
+        if kind.is_dir() {
+            can_be_copied(&path)?;
+        } else if kind.is_file() {
+            fs::File::open(&path).map_err(|error| at(&path, &error))?;
+        } else if !kind.is_symlink() {
+            let what = "neither a file nor a directory nor a symbolic link; remove it, or copy \
+                        the tree without it";
+            return Err(at(&path, &what));
+        }
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use untorn_report::{Fold, TableOptions, read_events, story, table, write_html, write_junit};
-use untorn_runner::find_run;
+use untorn_runner::{error_text, find_run};
 use untorn_spec::Exit;
 
 use crate::cli::{ReportArgs, ReportFormat};
@@ -17,7 +17,8 @@ use crate::session::{Usage, certificate_json};
 pub fn report(args: &ReportArgs, out: &mut impl Write) -> Result<Exit> {
     let folder = find_run(&args.runs, &args.run).map_err(|error| Usage(format!("{error:#}")))?;
     let mut fold = Fold::new();
-    for event in read_events(&folder.join("events.jsonl"))? {
+    let events = read_events(&folder.join("events.jsonl"));
+    for event in events.map_err(|error| Usage(error_text(&error.into())))? {
         fold.add(&event);
     }
     let certificate = fold.certificate();

@@ -1,4 +1,6 @@
 //! What the tests that run the built command share: a place for each, and what must not be left.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::print_stderr, reason = "a test says that it was not run")]
 
 use std::ffi::OsStr;
 use std::fs;
