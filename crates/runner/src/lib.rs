@@ -7,11 +7,13 @@
 //!
 //! * A `worker` is a disk that this process serves, and an `agent`: the child that mounts it.
 //! * [`RunFolder`] keeps a run; [`replay`] sees one crash state again.
+//! * [`compare_with_brute_force`] asks the kernel whether the exploration is right.
 //!
 //! Nothing here prints.
 
 mod agent;
 mod bench;
+mod brute_force;
 mod bundle;
 mod case;
 mod channel;
@@ -29,6 +31,7 @@ mod worker;
 
 pub use agent::agent_main;
 pub use bench::{measure_case, measure_limit};
+pub use brute_force::{BruteForceLimits, ComparedOutcome, ComparedSpace, compare_with_brute_force};
 pub use bundle::{Bundle, BundleFacts};
 pub use case::{CasePlan, ControlPlan, InitialTree, Settings, Workers, run_case};
 pub use error_text::error_text;
