@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use untorn_vm::AcceleratorChoice;
 
 /// Does a directory update survive a power cut? Every crash state is covered, not a sample.
 #[derive(Debug, Parser)]
@@ -30,6 +31,8 @@ pub enum Command {
     Run(RunArgs),
     /// Run a suite and write a certificate for this kernel
     Certify(CertifyArgs),
+    /// Run any of these commands under another kernel, in a guest
+    Vm(VmArgs),
     /// Check any program: is the directory entirely old or entirely new after a power cut?
     Check(CheckArgs),
     /// See one crash state again, exactly
@@ -51,6 +54,8 @@ pub enum InternalCommand {
     Agent,
     /// Is a built-in writer
     Subject,
+    /// Is the first process of a guest
+    Init,
 }
 
 /// `untorn doctor`.
@@ -117,12 +122,49 @@ pub struct RunArgs {
     pub options: RunOptions,
 }
 
+/// How guests are run.
+#[derive(Debug, Args)]
+pub struct GuestArgs {
+    /// The static build of this program that runs in the guest; found by itself where
+    /// `scripts/build-static` has made it
+    #[arg(long, value_name = "FILE")]
+    pub init: Option<PathBuf>,
+    /// Memory of a guest in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 1536, value_parser = clap::value_parser!(u32).range(32..))]
+    pub memory: u32,
+    /// What runs guests: kvm, tcg (emulation), or auto: kvm where it works
+    #[arg(long, value_name = "WHICH")]
+    pub accel: Option<AcceleratorChoice>,
+}
+
+/// `untorn vm`.
+#[derive(Debug, Args)]
+pub struct VmArgs {
+    /// A name such as debian:6.12 (see `scripts/fetch-kernel`), a folder with a kernel and its
+    /// modules, an image, IMAGE,MODULES, or .deb files separated by commas
+    #[arg(long, value_name = "KERNEL")]
+    pub kernel: String,
+    /// How the guest is run.
+    #[command(flatten)]
+    pub guest: GuestArgs,
+    /// The command, without the program's name: `run two-files --fs ext4`
+    #[arg(last = true, required = true, value_name = "ARGS")]
+    pub args: Vec<String>,
+}
+
 /// `untorn certify`.
 #[derive(Debug, Args)]
 pub struct CertifyArgs {
     /// The suite; see `untorn list`
     #[arg(long, default_value = "standard")]
     pub suite: String,
+    /// A kernel to certify in a guest instead of this one, as `untorn vm` takes it; may be given
+    /// several times. `--workers` is then the number of guests at a time.
+    #[arg(long, value_name = "KERNEL")]
+    pub kernel: Vec<String>,
+    /// How guests are run.
+    #[command(flatten)]
+    pub guest: GuestArgs,
     /// How it is run. `certificate.json` is written into `--out`, beside the run's folder.
     #[command(flatten)]
     pub options: RunOptions,

@@ -15,8 +15,8 @@ const QEMU: &str = "qemu-system-x86_64";
 
 /// Arguments of the kernel, beside those that name init. Expedited grace periods make unmounting
 /// fast; a panic ends the machine at once, and running out of memory or an oops is one.
-const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 oops=panic vm.panic_on_oom=2 \
-    sysctl.vm.panic_on_oom=2 rcupdate.rcu_expedited=1 mitigations=off random.trust_cpu=on \
+const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 oops=panic \
+    sysctl.vm.panic_on_oom=1 rcupdate.rcu_expedited=1 mitigations=off random.trust_cpu=on \
     nokaslr no_timer_check tsc=reliable";
 
 /// A guest's machine.

@@ -7,6 +7,7 @@ use anyhow::Result;
 use untorn_process::{CommandError, InterruptSignal, Interrupted, SubjectError};
 use untorn_runner::{CommandFailed, error_text};
 use untorn_spec::Exit;
+use untorn_vm::VmError;
 
 use crate::cli::{Cli, Command, InternalCommand};
 use crate::session::Usage;
@@ -18,6 +19,7 @@ pub mod doctor;
 pub mod list;
 pub mod replay;
 pub mod report;
+pub mod vm;
 
 /// Does what was asked for. Errors are told on stderr.
 pub fn dispatch(cli: Cli) -> Exit {
@@ -32,6 +34,7 @@ pub fn dispatch(cli: Cli) -> Exit {
         Command::List(args) => list::list(&args, &mut io::stdout()),
         Command::Run(args) => certify::run_scenarios(&args),
         Command::Certify(args) => certify::certify(&args),
+        Command::Vm(args) => vm::vm(&args),
         Command::Check(args) => check::check(&args),
         Command::Replay(args) => replay::replay(&args, &mut io::stdout()),
         Command::Report(args) => report::report(&args, &mut io::stdout()),
@@ -54,6 +57,7 @@ fn run_internal(command: InternalCommand) -> Result<Exit> {
             untorn_runner::agent_main()?;
             Ok(Exit::Success)
         }
+        InternalCommand::Init => crate::init::init().map(|()| Exit::Success),
         InternalCommand::Subject => {
             let succeeded = crate::subject::main() == ExitCode::SUCCESS;
             Ok(if succeeded {
@@ -87,12 +91,18 @@ fn exit_of(error: &anyhow::Error) -> Exit {
         if cause.is::<untorn_device::DeviceError>() {
             return Exit::Unsupported;
         }
+        if let Some(error) = cause.downcast_ref() {
+            return vm::exit_of_error(error);
+        }
     }
     Exit::Internal
 }
 
 fn interrupted<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Option<&'a Interrupted> {
     if let Some(CommandError::Interrupted(interrupted)) = cause.downcast_ref() {
+        return Some(interrupted);
+    }
+    if let Some(VmError::Interrupted(interrupted)) = cause.downcast_ref() {
         return Some(interrupted);
     }
     if let Some(SubjectError::Interrupted(interrupted)) = cause.downcast_ref() {
