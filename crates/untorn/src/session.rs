@@ -188,14 +188,19 @@ fn color(when: Color) -> bool {
     }
 }
 
-fn run_info(suite: &str, settings: &Settings) -> Result<RunInfo> {
-    let uname = rustix::system::uname();
-    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+/// A name for a run that no other has; later runs come later in order.
+pub(crate) fn new_run_id() -> String {
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let time: String = time.chars().filter(char::is_ascii_alphanumeric).collect();
     let unique: u16 = rand::random();
+    format!("{time}-{unique:04x}")
+}
+
+fn run_info(suite: &str, settings: &Settings) -> Result<RunInfo> {
+    let uname = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     Ok(RunInfo {
-        run_id: format!("{time}-{unique:04x}"),
+        run_id: new_run_id(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         tool_commit: env!("UNTORN_COMMIT").to_owned(),
         kernel_release: text(uname.release()),
@@ -209,7 +214,7 @@ fn run_info(suite: &str, settings: &Settings) -> Result<RunInfo> {
 }
 
 /// Writes certificate, `JUnit` and HTML into the run folder.
-fn write_reports(
+pub(crate) fn write_reports(
     folder: &RunFolder,
     certificate: &Certificate,
     violations: &[ViolationRecord],

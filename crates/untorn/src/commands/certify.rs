@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use untorn_runner::plan;
 use untorn_spec::{Exit, Profile, Scenario, profiles_from_list};
 
+use super::matrix::certify_kernels;
 use crate::cli::{CertifyArgs, RunArgs, RunOptions};
 use crate::session::{Tell, Usage, certificate_json, run_plan, shown, writer_command};
 
@@ -35,6 +36,9 @@ pub fn certify(args: &CertifyArgs) -> Result<Exit> {
         .map(|scenario| (scenario.clone(), None))
         .collect();
     let plan = plan(&scenarios, &profiles, &writer_command()?);
+    if !args.kernel.is_empty() {
+        return certify_kernels(args, &suite.name, &plan);
+    }
     let (exit, certificate) = run_plan(&suite.name, &plan, &args.options, Tell::Unexpected)?;
     let path = args.options.out.join("certificate.json");
     fs::write(&path, certificate_json(&certificate)?)

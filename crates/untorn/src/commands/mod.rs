@@ -17,6 +17,7 @@ pub mod certify;
 pub mod check;
 pub mod doctor;
 pub mod list;
+pub mod matrix;
 pub mod replay;
 pub mod report;
 pub mod vm;
