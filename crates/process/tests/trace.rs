@@ -265,13 +265,13 @@ fn what_makes_no_calls_is_told_as_unseen() {
     }
     let ground = Ground::new();
     let trace = ground.python(
-        r#"
+        r"
 import ctypes
 call = ctypes.CDLL(None).syscall
 for _ in range(2):
     call(425, 8, 0)  # io_uring_setup
     call(206, 0, 0)  # io_setup
-"#,
+",
     );
     assert_eq!(trace.lines(), [""; 0]);
     assert_eq!(trace.warnings, [TraceWarning::IoUring, TraceWarning::Aio]);
