@@ -60,11 +60,17 @@ fn cut(violation: &ViolationRecord) -> String {
 }
 
 fn recording(violation: &ViolationRecord) -> String {
+    let which = if violation.crash_states_log2 > 0.0 {
+        format!(
+            "one of {} crash states",
+            states(violation.crash_states_log2)
+        )
+    } else {
+        "which has one crash state".to_owned()
+    };
     format!(
-        "{}; epoch {}, one of {} crash states",
-        violation.disturbance_text,
-        violation.epoch,
-        states(violation.crash_states_log2)
+        "{}; epoch {}, {which}",
+        violation.disturbance_text, violation.epoch
     )
 }
 

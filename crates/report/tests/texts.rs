@@ -243,7 +243,7 @@ violation: lost-acknowledged on xfs
   allowed        the new tree, whole: the writer had reported success
   seen           the old tree
   cut            before the writer's first call
-  recording      undisturbed; epoch 3, one of 2^0 crash states
+  recording      undisturbed; epoch 3, which has one crash state
   lost           nothing that the disk had received
 
 untorn replay xfs/two-files/neighbor-commit@9/e3/1042=1,1050=0

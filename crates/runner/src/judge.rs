@@ -119,8 +119,7 @@ impl Judge {
         let judgement = self.oracle.judge(tree, allowed);
         let digest = tree.digest().to_string();
         if let Some(violation) = judgement.violation {
-            let mut detail = vec![violation.summary.clone()];
-            detail.extend(violation.detail());
+            let detail = in_words(violation.kind, &violation.summary, violation.detail());
             return Judged::violates(violation.kind, detail, digest);
         }
         let names: BTreeSet<Name> = siblings
@@ -143,6 +142,19 @@ impl Judge {
             digest,
         }
     }
+}
+
+/// The summary above the lines that it sums up, unless it only says one of them again.
+fn in_words(kind: ViolationKind, summary: &str, lines: Vec<String>) -> Vec<String> {
+    let summary = match kind {
+        // There are but two generations here.
+        ViolationKind::LostAcknowledged => "the old tree came back, whole",
+        _ if lines.iter().any(|line| summary.starts_with(line.as_str())) => return lines,
+        _ => summary,
+    };
+    let mut told = vec![summary.to_owned()];
+    told.extend(lines);
+    told
 }
 
 /// What a snapshot of a generated tree will be.
@@ -175,4 +187,28 @@ fn insert(root: &mut Node, path: &str, node: Node) {
         at = entries.entry(Name::from(part)).or_insert(Node::Missing);
     }
     *at = node;
+}
+
+#[cfg(test)]
+mod tests {
+    use untorn_spec::ViolationKind;
+
+    use super::in_words;
+
+    #[test]
+    fn a_story_says_nothing_twice() {
+        let lines = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let told = |kind, summary, detail: &[&str]| in_words(kind, summary, lines(detail));
+        let both = ["tls.crt: empty", "tls.key: empty"];
+        assert_eq!(
+            told(ViolationKind::Empty, "tls.crt: empty (and 1 more)", &both),
+            both
+        );
+        let summary = "entries of several generations";
+        let mixed = told(ViolationKind::Mixed, summary, &["a: new", "b: old"]);
+        assert_eq!(mixed, [summary, "a: new", "b: old"]);
+        let summary = "generation 0 came back, allowed: 1";
+        let lost = told(ViolationKind::LostAcknowledged, summary, &["a: old"]);
+        assert_eq!(lost, ["the old tree came back, whole", "a: old"]);
+    }
 }

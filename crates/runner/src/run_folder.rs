@@ -64,7 +64,9 @@ impl RunFolder {
     /// # Errors
     /// When it cannot be written.
     pub fn write_manifest(&self, info: &RunInfo) -> Result<()> {
-        self.write("manifest.json", &serde_json::to_vec_pretty(info)?)
+        let mut json = serde_json::to_vec_pretty(info)?;
+        json.push(b'\n');
+        self.write("manifest.json", &json)
     }
 
     /// Writes a file of the run.

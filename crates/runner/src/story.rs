@@ -1,7 +1,7 @@
 //! Turns a violating crash state into what a person needs to understand it: the earliest cut at
 //! which it is possible, what the cut lost, and what the disk had never been sent.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use untorn_block::{BlockLog, BlockOp, Epoch};
 use untorn_explore::Path;
@@ -119,7 +119,7 @@ pub(crate) fn record(
         },
         seen: violation.detail.clone(),
         lost: lost(context, cut, &known),
-        never_written: never_written(&recording.log, cut, judge.new_tree()),
+        never_written: never_written(&recording.log, cut, judge.old(), judge.new_tree()),
         tree_digest: judged.digest.clone(),
         bundle: String::new(),
         replay: String::new(),
@@ -213,8 +213,22 @@ fn lost(context: &Context<'_>, cut: usize, known: &KnownContent) -> Vec<String> 
         .collect()
 }
 
-/// Files of the new tree of which the disk had not received everything by `cut`.
-fn never_written(log: &BlockLog, cut: usize, new: &TreeSnapshot) -> Vec<String> {
+/// Files of the new tree of which the disk had not received everything by `cut`. What the old tree
+/// held already had no need to be written.
+fn never_written(
+    log: &BlockLog,
+    cut: usize,
+    old: &TreeSnapshot,
+    new: &TreeSnapshot,
+) -> Vec<String> {
+    let known: HashSet<&[u8]> = old
+        .nodes()
+        .into_iter()
+        .filter_map(|(_, node)| match node {
+            Node::File { content, .. } => Some(content.known()),
+            _ => None,
+        })
+        .collect();
     let written: Vec<&[u8]> = log.ops[..cut.min(log.ops.len())]
         .iter()
         .filter_map(|op| match op {
@@ -230,6 +244,9 @@ fn never_written(log: &BlockLog, cut: usize, new: &TreeSnapshot) -> Vec<String> 
         let Node::File { content, .. } = node else {
             continue;
         };
+        if known.contains(content.known()) {
+            continue;
+        }
         let pieces: Vec<&[u8]> = content.known().chunks(PIECE).collect();
         // Small files may lie anywhere within a block of metadata, so every offset counts.
         let missing = pieces
