@@ -162,7 +162,11 @@ pub(super) fn detach(device: &Path, connection: u32) -> io::Result<()> {
     if !is_bound() || Servers::look().may_live(connection) {
         return Ok(());
     }
-    sys::loop_clear(&File::open(device)?)?;
+    match sys::loop_clear(&File::open(device)?) {
+        // It went by itself since it was looked at: its last user has closed it.
+        Err(error) if error.raw_os_error() == Some(nix::libc::ENXIO) => {}
+        cleared => cleared?,
+    }
     if eventually(|| !is_bound()) {
         return Ok(());
     }
