@@ -193,6 +193,9 @@ pub const PROFILES: &[Profile] = &[
         name: "xfs-512",
         fs: FsKind::Xfs,
         unit: 512,
+        // A log write of many sectors is read in pieces, so that only those are decided that the
+        // search for its head waits for.
+        request_kib: 4,
         image_mib: 320,
         mkfs: &[
             "-q",
