@@ -122,7 +122,7 @@ fn controls(entries: &[ScenarioEntry], options: TableOptions) -> String {
         vec![
             Cell::new(&entry.name),
             colored(&caught(entry), judge_control(entry).verdict, options),
-            number(&judged(entry)),
+            number(&judged_control(entry)),
             number(&entry.recoveries.to_string()),
             number(&format!("{} s", seconds(entry.seconds))),
         ]
@@ -182,6 +182,15 @@ fn verdict(entry: &ScenarioEntry) -> String {
     match entry.verdict {
         Verdict::Holds if !entry.exhaustive => format!("{name}, bounded"),
         _ => name.to_owned(),
+    }
+}
+
+/// A control is done with when it has shown what it must.
+fn judged_control(entry: &ScenarioEntry) -> String {
+    if entry.caught == Some(true) && !entry.exhaustive {
+        format!("caught, of {}", states(entry.crash_states_log2))
+    } else {
+        judged(entry)
     }
 }
 
