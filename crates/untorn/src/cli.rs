@@ -132,6 +132,10 @@ pub struct GuestArgs {
     /// Memory of a guest in MiB
     #[arg(long, value_name = "MIB", default_value_t = 1536, value_parser = clap::value_parser!(u32).range(32..))]
     pub memory: u32,
+    /// Seconds of silence after which a guest is taken for dead; a living one says a word every
+    /// second
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(2..))]
+    pub silence: u64,
     /// What runs guests: kvm, tcg (emulation), or auto: kvm where it works
     #[arg(long, value_name = "WHICH")]
     pub accel: Option<AcceleratorChoice>,
@@ -182,6 +186,10 @@ pub struct CheckArgs {
     /// Most recoveries for one crash space
     #[arg(long, value_name = "N", default_value_t = untorn_runner::RECOVERIES_PER_SPACE_MAX)]
     pub recoveries_max: u64,
+    /// After which calls of the command another file is synced, so that the journal commits what
+    /// was not synced: one recording per call, at most 64, or the last one only
+    #[arg(long, value_name = "WHICH", default_value = "each")]
+    pub boundaries: CommandBoundaries,
     /// How it is run.
     #[command(flatten)]
     pub options: RunOptions,
@@ -189,6 +197,27 @@ pub struct CheckArgs {
     /// the update is durable.
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+/// Calls of a command after which it is disturbed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CommandBoundaries {
+    /// Each, before the first one too
+    Each,
+    /// The last: its exit
+    Last,
+    /// None
+    None,
+}
+
+impl From<CommandBoundaries> for untorn_spec::Boundaries {
+    fn from(which: CommandBoundaries) -> Self {
+        match which {
+            CommandBoundaries::Each => Self::Each,
+            CommandBoundaries::Last => Self::Last,
+            CommandBoundaries::None => Self::None,
+        }
+    }
 }
 
 /// `untorn replay`.

@@ -125,7 +125,8 @@ impl ModuleLoader {
             }
             let file = File::open(path).with_context(|| path.display().to_string())?;
             match rustix::system::finit_module(&file, c"", 0) {
-                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                // It is there already, or it is for another processor.
+                Ok(()) | Err(rustix::io::Errno::EXIST | rustix::io::Errno::NODEV) => {}
                 Err(error) => bail!("the kernel refuses the module {}: {error}", path.display()),
             }
         }

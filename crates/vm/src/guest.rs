@@ -133,10 +133,7 @@ impl Guest {
         let begun = Instant::now();
         let temporary = std::env::temp_dir();
         let failed = |error| VmError::io("listen in", &temporary, error);
-        let scratch = tempfile::Builder::new()
-            .prefix("untorn-guest-")
-            .tempdir()
-            .map_err(failed)?;
+        let scratch = untorn_device::leftovers::scratch_dir().map_err(failed)?;
         let socket = scratch.path().join("channel");
         let listener = UnixListener::bind(&socket).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;

@@ -183,9 +183,7 @@ fn modules_in(folder: &Path, release: &str) -> PathBuf {
 
 fn unpack(packages: &[PathBuf]) -> Result<TempDir, VmError> {
     let temporary = std::env::temp_dir();
-    let folder = tempfile::Builder::new()
-        .prefix("untorn-kernel-")
-        .tempdir_in(&temporary)
+    let folder = untorn_device::leftovers::scratch_dir()
         .map_err(|error| VmError::io("make a directory in", &temporary, error))?;
     for package in packages {
         let output = Command::new("dpkg-deb")

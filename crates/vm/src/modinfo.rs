@@ -5,8 +5,10 @@
 pub(crate) struct ModInfo {
     /// Modules whose symbols it uses.
     pub(crate) depends: Vec<String>,
-    /// Modules or aliases that it would like to have: it loads without them.
+    /// Modules or aliases that it would like to have: it loads without them, and may not work.
     pub(crate) soft: Vec<String>,
+    /// Other names by which it is asked for.
+    pub(crate) aliases: Vec<String>,
 }
 
 impl ModInfo {
@@ -26,6 +28,7 @@ impl ModInfo {
                     let names = value.split(',').filter(|name| !name.is_empty());
                     info.depends.extend(names.map(normal));
                 }
+                "alias" => info.aliases.push(normal(value)),
                 "softdep" => {
                     if let Some(before) = value.trim().strip_prefix("pre:") {
                         let before = before.split("post:").next().unwrap_or_default();
@@ -108,10 +111,11 @@ pub(crate) mod tests {
     #[test]
     fn dependencies_are_read() {
         let text =
-            "license=GPL\0softdep=pre: crc32c blake2b-256 post: x\0depends=raid6_pq,dm-mod\0";
+            "alias=crypto-a\0softdep=pre: crc32c blake2b-256 post: x\0depends=raid6_pq,dm-mod\0";
         let info = ModInfo::parse(&module(text)).unwrap();
         assert_eq!(info.depends, ["raid6_pq", "dm_mod"]);
         assert_eq!(info.soft, ["crc32c", "blake2b_256"]);
+        assert_eq!(info.aliases, ["crypto_a"]);
         let none = ModInfo::parse(&module("depends=\0")).unwrap();
         assert_eq!(none, ModInfo::default());
     }

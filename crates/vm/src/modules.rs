@@ -67,6 +67,26 @@ impl Modules {
             .is_none_or(|builtin| builtin.contains(name))
     }
 
+    /// Modules of that name or alias. Only those whose names begin like the alias are looked at:
+    /// `crypto-crc32c` may be `crc32c_generic`, `crc32c_intel` or `crc32c_cryptoapi`, one for each
+    /// way to compute it. A module that cannot be read provides nothing.
+    fn providers(&self, alias: &str) -> Vec<String> {
+        if self.files.contains_key(alias) {
+            return vec![alias.to_owned()];
+        }
+        let stem = alias.strip_prefix("crypto_").unwrap_or(alias);
+        let crypto = format!("crypto_{stem}");
+        let named = self.files.iter().filter(|(name, _)| name.starts_with(stem));
+        let provides = |path: &Path| {
+            let info = read_module(path)
+                .ok()
+                .and_then(|file| ModInfo::parse(&file));
+            info.is_some_and(|info| info.aliases.contains(&crypto))
+        };
+        let found = named.filter(|(_, path)| provides(path));
+        found.map(|(name, _)| name.clone()).collect()
+    }
+
     /// The module `wanted` and all that it needs, each behind what it needs itself; nothing when
     /// it is built in.
     ///
@@ -111,8 +131,8 @@ impl Loading<'_> {
             reason: "it is no 64-bit ELF file with a section .modinfo".to_owned(),
         })?;
         for soft in &info.soft {
-            if self.modules.files.contains_key(soft) {
-                self.add(soft, Some(name))?;
+            for provider in self.modules.providers(soft) {
+                self.add(&provider, Some(name))?;
             }
         }
         for hard in &info.depends {
@@ -225,6 +245,28 @@ mod tests {
         );
         assert_eq!(order(&modules, "libcrc32c"), [""; 0]);
         assert!(modules.has("zstd-a") && modules.has("libcrc32c") && !modules.has("xfs"));
+    }
+
+    #[test]
+    fn an_alias_stands_for_all_that_provide_it() {
+        let top = tree(
+            &[
+                (
+                    "btrfs.ko",
+                    "softdep=pre: crypto-crc32c xxhash64\0depends=\0",
+                ),
+                ("crc32c-intel.ko", "alias=crypto-crc32c\0depends=\0"),
+                ("crc32c-cryptoapi.ko", "alias=crypto-crc32c\0depends=crc\0"),
+                ("crc32c-other.ko", "alias=crypto-other\0depends=\0"),
+                ("crc.ko", "depends=\0"),
+            ],
+            Some(""),
+        );
+        let modules = Modules::in_directory(top.path()).unwrap();
+        assert_eq!(
+            order(&modules, "btrfs"),
+            ["crc", "crc32c_cryptoapi", "crc32c_intel", "btrfs"]
+        );
     }
 
     #[test]

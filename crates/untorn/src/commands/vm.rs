@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
@@ -64,7 +65,7 @@ pub(crate) fn options(args: &GuestArgs) -> GuestOptions {
     GuestOptions {
         memory_mib: args.memory,
         accelerator: args.accel.unwrap_or(AcceleratorChoice::Auto),
-        ..GuestOptions::default()
+        silence_max: Duration::from_secs(args.silence),
     }
 }
 
@@ -124,7 +125,8 @@ pub(crate) fn exit_of_error(error: &VmError) -> Exit {
 /// What a command needs inside, and leaves there.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Inside {
-    /// Modules for the file systems that it names; all where it names none.
+    /// Modules for the file systems that it names, all where it names none, and for devices that
+    /// fail on purpose.
     modules: Vec<String>,
     /// Files and directories that it reads.
     files: Vec<PathBuf>,
@@ -159,8 +161,10 @@ impl Inside {
                 return Err(Usage("this command needs no guest, or starts its own".into()).into());
             }
         };
+        let mut modules = modules_for(fs.as_deref());
+        modules.extend(["dm-flakey", "dm-log-writes"].map(str::to_owned));
         Ok(Self {
-            modules: modules_for(fs.as_deref()),
+            modules,
             files: files
                 .iter()
                 .map(|path| {
@@ -228,11 +232,11 @@ mod tests {
     #[test]
     fn a_command_line_tells_what_it_needs() {
         let run = inside("run two-files --fs ext4-nobarrier,btrfs --out /x").unwrap();
-        assert_eq!(run.modules, ["btrfs", "ext4"]);
+        assert_eq!(run.modules, ["btrfs", "ext4", "dm-flakey", "dm-log-writes"]);
         assert_eq!(run.out, Some("/x".into()));
         assert!(run.files.is_empty());
         let certify = inside("certify").unwrap();
-        assert_eq!(certify.modules, ["btrfs", "ext4", "xfs"]);
+        assert_eq!(certify.modules[..3], ["btrfs", "ext4", "xfs"]);
         let check = inside("check --old src -- /bin/true").unwrap();
         assert_eq!(check.files, [std::env::current_dir().unwrap().join("src")]);
         assert_eq!(inside("doctor").unwrap().out, None);
