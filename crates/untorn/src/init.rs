@@ -87,7 +87,7 @@ fn set_up() -> Result<()> {
         ("proc", "/proc"),
         ("sysfs", "/sys"),
         ("devtmpfs", "/dev"),
-        ("tmpfs", "/tmp"),
+        // Not on /tmp: files that came along may be there.
         ("tmpfs", "/run"),
     ] {
         let none: Option<&std::ffi::CStr> = None;
@@ -177,8 +177,8 @@ fn run(job: &Job, modules: &mut ModuleLoader, to_harness: &Mutex<File>) -> Resul
         .args(&job.args)
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
-        .env("TMPDIR", "/tmp")
-        .env("UNTORN_CACHE", "/tmp/cache")
+        .env("TMPDIR", "/run")
+        .env("UNTORN_CACHE", "/run/cache")
         .env(untorn_device::IMAGES_VARIABLE, IMAGES)
         .envs(&job.env)
         .current_dir(&job.directory)
