@@ -28,7 +28,7 @@ mod trace;
 
 pub use fault::{FaultFd, FaultFs, Killed};
 pub use fs::{DirEntry, Fs, RemoveKind, RenameMode};
-pub use model::{ChoiceInfo, Chooser, CrashImage, ModelFd, ModelFs, Persistence};
+pub use model::{ChoiceInfo, Chooser, CrashImage, ImageKey, ModelFd, ModelFs, Persistence};
 pub use op::{Completed, Op, OpKind, UnknownOpKind};
 pub use os::OsFs;
 pub use plan::{After, Before, FaultPlan, Look, LookKind, NoFault, PlanBefore};

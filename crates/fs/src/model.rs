@@ -70,6 +70,7 @@
 mod base;
 mod calls;
 mod image;
+mod key;
 mod lock;
 mod log;
 mod names;
@@ -89,6 +90,7 @@ use std::rc::Rc;
 
 pub use calls::ModelFd;
 pub use image::{ChoiceInfo, CrashImage};
+pub use key::ImageKey;
 pub use survivor::Chooser;
 
 use node::ROOT;
@@ -216,6 +218,11 @@ impl ModelFs {
     /// All that a power cut at this moment may leave. Descriptors and locks are not in it.
     pub fn crash_image(&self, persistence: Persistence) -> CrashImage {
         CrashImage::new(&self.shared.state.borrow(), persistence)
+    }
+
+    /// Tells whether an image made now would be one that is known already.
+    pub fn image_key(&self, persistence: Persistence) -> ImageKey {
+        ImageKey::new(&self.shared.state.borrow(), persistence)
     }
 
     /// The file system after a power cut at this moment, as the chooser decides. This one goes on

@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::rc::Rc;
 
+use rustix::io::Errno;
+
 use crate::op::{Completed, Op, OpKind};
 use crate::plan::{After, Before, FaultPlan};
 
@@ -15,7 +17,8 @@ pub enum SweepAction {
     Kill,
     /// This error number in place of each call.
     FailAt(i32),
-    /// This error number after each call, which is made all the same.
+    /// This error number after each call, which is made all the same. Not `EINTR` after a write,
+    /// which no system gives.
     FailAfter(i32),
     /// One byte taken by each write of more than that.
     Short,
@@ -29,15 +32,21 @@ impl SweepAction {
     /// Whether the action is tried at this call.
     fn applies_to(self, op: &Op) -> bool {
         match self {
-            Self::Kill | Self::FailAt(_) | Self::FailAfter(_) => true,
+            Self::Kill | Self::FailAt(_) => true,
+            // A write that a signal interrupts after it has taken bytes says how many and not
+            // `EINTR` (write(2)), so writing again after that error is right.
+            Self::FailAfter(errno) => errno != Errno::INTR.raw_os_error() || !is_write(op.kind),
             // `1 bytes` is the detail of the one write that cannot be shorter.
             Self::Short | Self::ShortThenFail(_) => {
-                matches!(op.kind, OpKind::Write | OpKind::Pwrite)
-                    && !["0 bytes", "1 bytes"].contains(&first_two_words(&op.detail))
+                is_write(op.kind) && !["0 bytes", "1 bytes"].contains(&first_two_words(&op.detail))
             }
             Self::DropSync => op.kind.is_sync(),
         }
     }
+}
+
+fn is_write(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Write | OpKind::Pwrite)
 }
 
 fn first_two_words(text: &str) -> &str {
@@ -82,7 +91,8 @@ pub struct SweepPlan {
 }
 
 impl SweepPlan {
-    fn breaking(pair: Pair) -> Self {
+    /// A plan that breaks one call.
+    pub fn breaking(pair: Pair) -> Self {
         Self {
             pair: Some(pair),
             ..Self::default()

@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 6] = [
     &["untorn-fs", "untorn-explore"],
     &["atomicdir", "untorn-spec"],
     &["untorn-block", "untorn-oracle"],
-    &["untorn-device", "untorn-process"],
+    &["untorn-device", "untorn-process", "untorn-harness"],
     &["untorn-runner", "untorn-report", "untorn-vm"],
     &["untorn"],
 ];

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::node::{Attributes, Ino, Name, Page};
 
 /// What one step changes. Values are absolute, so a step means the same whatever came before.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Change {
     /// Names and what they lead to from now on; all of them change together.
     Names(Vec<(Ino, Name, Option<Ino>)>),
@@ -40,7 +40,7 @@ impl Change {
 }
 
 /// How a step stands with a crash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Durability {
     /// A crash may lose it, and a sync makes it durable.
     Pending,
@@ -51,7 +51,7 @@ pub(crate) enum Durability {
 }
 
 /// One step.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Step {
     pub(crate) change: Change,
     pub(crate) durability: Durability,

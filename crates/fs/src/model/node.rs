@@ -22,7 +22,7 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 pub(crate) type Page = Rc<[u8]>;
 
 /// What an inode is for its whole life.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Regular,
     Directory,
@@ -40,7 +40,7 @@ impl Kind {
 }
 
 /// Mode, owner and extended attributes: one record, which is written as a whole.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Attributes {
     pub(crate) mode: u32,
     pub(crate) uid: u32,
@@ -49,7 +49,7 @@ pub(crate) struct Attributes {
 }
 
 /// What an inode was created as.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Info {
     pub(crate) kind: Kind,
     pub(crate) created: Rc<Attributes>,

@@ -7,13 +7,13 @@ use std::rc::Rc;
 use super::node::{Attributes, Ino, Name, Page};
 
 /// Inodes by number.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Settled {
     pub(crate) inodes: Vec<SettledInode>,
 }
 
 /// All of an inode that can change.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct SettledInode {
     pub(crate) attributes: Rc<Attributes>,
     pub(crate) size: u64,
