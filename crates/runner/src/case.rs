@@ -155,7 +155,20 @@ pub fn run_case(
         }
         None => undisturbed.live.clone(),
     };
-    let todo = disturbances(&plan.recordings, undisturbed.syscalls);
+    if old == new {
+        // Every crash state would pass, and nothing would be known.
+        return Ok(CaseResult::without_recoveries(
+            plan.id.clone(),
+            plan.expected,
+            plan.control
+                .as_ref()
+                .map(|control| (control.kinds.clone(), control.must_be_caught)),
+            Verdict::Inconclusive,
+            "the tree after is the tree before: there is no update to check".to_owned(),
+        ));
+    }
+    let (todo, left_out) = disturbances(plan, undisturbed.syscalls);
+    let notes: Vec<String> = undisturbed.unseen.iter().cloned().chain(left_out).collect();
     let recordings =
         u32::try_from(todo.len()).unwrap_or(u32::MAX) + u32::from(plan.recordings.undisturbed);
     observer.event(&RunEvent::CaseStarted {
@@ -175,7 +188,7 @@ pub fn run_case(
     }
     let totals = exploration::run(&exploration, &workers.workers)?;
     interrupt.check()?;
-    Ok(result(plan, totals, start.elapsed()))
+    Ok(result(plan, totals, &notes, start.elapsed()))
 }
 
 /// The initial tree, and the new one as the scenario asks for it.
@@ -204,17 +217,41 @@ fn check_live(plan: &CasePlan, new: &TreeSnapshot, undisturbed: &Recording) -> R
     )
 }
 
-fn disturbances(recordings: &Recordings, syscalls: u32) -> Vec<Disturbance> {
-    let boundaries = match recordings.neighbor_commit {
+/// Most boundaries of a command at which a neighbour commits. Nobody here decides how many calls a
+/// command makes, and each boundary costs a recording.
+const COMMAND_BOUNDARIES_MAX: u32 = 64;
+
+/// The disturbed recordings to make, and what is left out.
+fn disturbances(plan: &CasePlan, syscalls: u32) -> (Vec<Disturbance>, Option<String>) {
+    let boundaries = match plan.recordings.neighbor_commit {
         Boundaries::None => 0..0,
         Boundaries::Each => 0..syscalls + 1,
         Boundaries::Last => syscalls..syscalls + 1,
     };
-    boundaries.map(Disturbance::NeighborCommit).collect()
+    let all = boundaries.end - boundaries.start;
+    let most = match plan.subject {
+        Subject::Writer { .. } => all,
+        Subject::Command { .. } => COMMAND_BOUNDARIES_MAX,
+    };
+    if all <= most {
+        let each = boundaries.map(Disturbance::NeighborCommit);
+        return (each.collect(), None);
+    }
+    let evenly = (0..most).map(|step| Disturbance::NeighborCommit(spread(step, most, all)));
+    let note = format!("neighbour commits at {most} of {all} boundaries, spread evenly");
+    (evenly.collect(), Some(note))
 }
 
-fn result(plan: &CasePlan, totals: Totals, elapsed: Duration) -> CaseResult {
+/// The place of one of `most` steps among `all`, the first and the last included.
+fn spread(step: u32, most: u32, all: u32) -> u32 {
+    let place = u64::from(step) * u64::from(all - 1) / u64::from(most - 1);
+    u32::try_from(place).expect("it is less than `all`")
+}
+
+fn result(plan: &CasePlan, totals: Totals, notes: &[String], elapsed: Duration) -> CaseResult {
     let (verdict, reason) = verdict(&totals);
+    let said: Vec<String> = reason.into_iter().chain(notes.iter().cloned()).collect();
+    let reason = (!said.is_empty()).then(|| said.join("; "));
     let control = plan.control.as_ref();
     CaseResult {
         case: plan.id.clone(),
@@ -245,14 +282,13 @@ fn result(plan: &CasePlan, totals: Totals, elapsed: Duration) -> CaseResult {
 }
 
 fn verdict(totals: &Totals) -> (Verdict, Option<String>) {
+    let nondeterministic = totals.nondeterministic.first();
+    let nondeterministic = nondeterministic.map(|what| format!("nondeterministic: {what}"));
     if !totals.violations.is_empty() {
-        return (Verdict::Violated, None);
+        return (Verdict::Violated, nondeterministic);
     }
-    if let Some(what) = totals.nondeterministic.first() {
-        return (
-            Verdict::Inconclusive,
-            Some(format!("nondeterministic: {what}")),
-        );
+    if nondeterministic.is_some() {
+        return (Verdict::Inconclusive, nondeterministic);
     }
     if totals.recoveries == 0 {
         return (
@@ -273,4 +309,18 @@ pub(crate) fn log2(number: &BigUint) -> f64 {
     )]
     let log2 = (top.max(1) as f64).log2() + shift as f64;
     log2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread;
+
+    #[test]
+    fn boundaries_are_spread_from_the_first_to_the_last() {
+        let chosen: Vec<u32> = (0..4).map(|step| spread(step, 4, 10)).collect();
+        assert_eq!(chosen, [0, 3, 6, 9]);
+        let chosen: Vec<u32> = (0..64).map(|step| spread(step, 64, 65)).collect();
+        assert_eq!((chosen[0], chosen[63]), (0, 64));
+        assert!(chosen.is_sorted_by(|a, b| a < b));
+    }
 }

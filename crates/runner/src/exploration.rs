@@ -174,6 +174,13 @@ impl<'a> Exploration<'a> {
     /// Takes the crash spaces of a recording into the frontier. Of a disturbed recording only those
     /// from the disturbance on: before it nothing differs from the undisturbed one.
     pub(crate) fn add(&self, recording: Recording) -> Result<()> {
+        let differences = self.judge.new_tree().difference(&recording.live);
+        if let Some(difference) = differences.first() {
+            // Its crash states would be held against a tree that it never makes.
+            let what = format!("the subject leaves another tree each time ({difference})");
+            self.lock().totals.nondeterministic.push(what);
+            return Ok(());
+        }
         let all = epochs(&recording.base, &recording.log, self.plan.profile.unit);
         let mut fresh = Vec::new();
         let mut state = self.lock();
@@ -530,16 +537,6 @@ impl State {
         self.open.retain(|space| {
             if !space.explorer.is_finished() {
                 return true;
-            }
-            if std::env::var("SP").is_ok() {
-                eprintln!(
-                    "SPACE {} e{} units {} runs {} useless {}",
-                    space.recording.recording.disturbance,
-                    space.epoch.index,
-                    space.epoch.space.in_flight.len(),
-                    space.explorer.runs_completed(),
-                    space.useless.len()
-                );
             }
             totals.note_coverage(space.explorer.coverage().fraction());
             match space.explorer.mode() {

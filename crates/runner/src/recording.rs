@@ -8,7 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use untorn_block::{BlockLog, Image, Mark};
 use untorn_oracle::TreeSnapshot;
-use untorn_process::{CommandSpec, HeldSubject, Interrupt, Limits, SubjectCommand, run_command};
+use untorn_process::{
+    CommandError, CommandSpec, HeldSubject, Interrupt, Limits, SubjectCommand, TraceError,
+    TraceEvent, TracedCommand,
+};
 use untorn_spec::{Disturbance, FromSubject, TreeSpec, WriterOrder};
 
 use crate::agent::{Initial, Request};
@@ -28,7 +31,8 @@ pub enum Subject {
         /// The trees before and after.
         tree: TreeSpec,
     },
-    /// Any command. Its exit status 0 is the acknowledgement.
+    /// Any command, held at each syscall below the mount point by a tracer. Its exit status 0 is
+    /// the acknowledgement.
     Command {
         /// The program and its arguments; `{dir}` stands for the target.
         argv: Vec<OsString>,
@@ -46,8 +50,10 @@ pub(crate) struct Recording {
     /// Content of the disk when recording began; durable.
     pub(crate) base: Image,
     pub(crate) log: BlockLog,
-    /// Mutating syscalls seen; a command counts as one.
+    /// Mutating syscalls seen; the exit of a command counts as one.
     pub(crate) syscalls: u32,
+    /// What the recording does not see of the subject.
+    pub(crate) unseen: Vec<String>,
     /// Position of the disturbance in the log; what lies before is no different from the
     /// undisturbed recording.
     pub(crate) disturbed_at: usize,
@@ -123,12 +129,14 @@ pub(crate) fn record(
         disturbed_at: disturbed.unwrap_or(0),
         log,
         syscalls: run.syscalls,
+        unseen: run.unseen,
         live,
     })
 }
 
 struct Run {
     syscalls: u32,
+    unseen: Vec<String>,
     disturbance_text: String,
 }
 
@@ -178,6 +186,7 @@ fn run_writer(worker: &Worker, stage: &Stage<'_>, disturbance: Disturbance) -> R
     let mut subject = HeldSubject::spawn(&command, stage.interrupt)?;
     let mut run = Run {
         syscalls: 0,
+        unseen: Vec::new(),
         disturbance_text: "undisturbed".to_owned(),
     };
     loop {
@@ -238,11 +247,27 @@ fn run_program(
     command.cwd = Some(std::env::current_dir().context("cannot read the working directory")?);
     command.limits.wall = wall;
     let mut run = Run {
-        syscalls: 1,
+        syscalls: 0,
+        unseen: Vec::new(),
         disturbance_text: "undisturbed".to_owned(),
     };
     disturb(worker, disturbance, 0, None, &mut run.disturbance_text)?;
-    let outcome = run_command(&command, stage.interrupt)?;
+    let mut traced = TracedCommand::spawn(&command, worker.mount_point(), stage.interrupt)
+        .map_err(failed_to_trace)?;
+    let outcome = loop {
+        match traced.next().map_err(failed_to_trace)? {
+            TraceEvent::Returned(call) => {
+                worker.disk.mark(Mark::Syscall(call.text.as_str().into()));
+                // With several threads, calls may return in another order than they began in.
+                run.syscalls = run.syscalls.max(call.index + 1);
+                let text = &mut run.disturbance_text;
+                disturb(worker, disturbance, call.index + 1, Some(&call.name), text)?;
+                traced.go();
+            }
+            TraceEvent::Warning(warning) => run.unseen.push(warning.to_string()),
+            TraceEvent::Exited(outcome) => break outcome,
+        }
+    };
     if !outcome.status.success() {
         let command = command.command_line();
         let said = if outcome.stderr.is_empty() {
@@ -259,14 +284,29 @@ fn run_program(
     }
     worker.disk.mark(Mark::Syscall("exit#1 0".into()));
     worker.disk.mark(Mark::Acknowledged);
-    disturb(
-        worker,
-        disturbance,
-        1,
-        Some("exit#1"),
-        &mut run.disturbance_text,
-    )?;
+    run.syscalls += 1;
+    let text = &mut run.disturbance_text;
+    disturb(worker, disturbance, run.syscalls, Some("exit#1"), text)?;
     Ok(run)
+}
+
+/// A traced command fails as an untraced one does, where it can.
+fn failed_to_trace(error: TraceError) -> anyhow::Error {
+    match error {
+        TraceError::Start(error) => CommandError::Start(error).into(),
+        TraceError::Interrupted(interrupted) => CommandError::Interrupted(interrupted).into(),
+        TraceError::TimedOut {
+            program,
+            after,
+            stderr,
+        } => CommandError::TimedOut {
+            program,
+            after,
+            stderr,
+        }
+        .into(),
+        error => error.into(),
+    }
 }
 
 /// Puts the target's path where `{dir}` stands.

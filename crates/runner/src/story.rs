@@ -221,10 +221,10 @@ fn never_written(
     old: &TreeSnapshot,
     new: &TreeSnapshot,
 ) -> Vec<String> {
+    let old = old.nodes();
     let known: HashSet<&[u8]> = old
-        .nodes()
-        .into_iter()
-        .filter_map(|(_, node)| match node {
+        .values()
+        .filter_map(|node| match node {
             Node::File { content, .. } => Some(content.known()),
             _ => None,
         })

@@ -70,8 +70,10 @@ fn agree(profile: &str) {
     // The commit comes where it does most: between the correct writer's syncs and its exchange, and
     // after the exchange that nothing has synced.
     let mut all = compared(profile, "two-files", &[14]);
-    // More files have more in flight at a time.
-    all.extend(compared(profile, "nested", &[6, 14, 28]));
+    // More files have more in flight at a time: on small sectors too much.
+    if profile != "xfs-512" {
+        all.extend(compared(profile, "nested", &[6, 14, 28]));
+    }
     let wrong = compared(profile, "control-exchange-without-fsync", &[10]);
     let kinds = wrong.iter().flat_map(|space| &space.brute_force);
     let empty = kinds.filter(|outcome| outcome.outcome == "empty").count();

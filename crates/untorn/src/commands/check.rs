@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use untorn_process::CommandError;
 use untorn_runner::{CasePlan, InitialTree, ProfilePlan, Subject};
-use untorn_spec::{Boundaries, CaseId, Exit, Expected, Recordings};
+use untorn_spec::{CaseId, Exit, Expected, Recordings};
 
 use crate::cli::CheckArgs;
 use crate::commands::certify::profiles;
@@ -56,7 +56,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit> {
                 control: None,
                 recordings: Recordings {
                     undisturbed: true,
-                    neighbor_commit: Boundaries::Last,
+                    neighbor_commit: args.boundaries.into(),
                     flush_hold_ms: 0,
                 },
                 recoveries_per_space_max: args.recoveries_max,
