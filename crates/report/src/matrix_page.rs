@@ -33,6 +33,7 @@ struct Page<'m> {
     rows: Vec<Row<'m>>,
 }
 
+#[expect(clippy::struct_field_names, reason = "the template says what it shows")]
 struct Row<'m> {
     row: &'m MatrixRow,
     class: &'static str,
@@ -42,6 +43,7 @@ struct Row<'m> {
     cells: Vec<Cell<'m>>,
 }
 
+#[expect(clippy::struct_field_names, reason = "the template says what it shows")]
 struct Cell<'m> {
     cell: &'m MatrixCell,
     class: &'static str,

@@ -104,7 +104,9 @@ mod tests {
     fn the_reason_is_told_too_when_it_is_far_below() {
         let mut text = "init invoked oom-killer: gfp_mask=0\n".to_owned();
         for line in 0..40 {
-            text.push_str(&format!("memory {line}\n"));
+            text += "memory ";
+            text += &line.to_string();
+            text.push('\n');
         }
         text.push_str("Kernel panic - not syncing: Out of memory\nRebooting\n");
         let told = console(&text).told();

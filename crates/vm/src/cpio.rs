@@ -79,10 +79,9 @@ impl<W: Write> CpioWriter<W> {
         let fields = [
             self.inode, mode, 0, 0, 1, 0, bytes, 0, 0, 0, 0, name_bytes, 0,
         ];
+        let digits = fields.map(|field| format!("{field:08x}"));
         let mut header = MAGIC.to_owned();
-        for field in fields {
-            header.push_str(&format!("{field:08x}"));
-        }
+        header.push_str(&digits.concat());
         header.push_str(path);
         header.push('\0');
         self.out.write_all(header.as_bytes())?;

@@ -251,7 +251,7 @@ impl Guest {
                 return Err(self.died(DeathKind::Silent(self.silence_max)));
             }
             let before = self.received.len();
-            if !self.read_what_comes(interrupt, self.silence_max - silent)? {
+            if !self.read_what_comes(interrupt, self.silence_max.saturating_sub(silent))? {
                 return Err(self.ended());
             }
             if self.received.len() > before {
