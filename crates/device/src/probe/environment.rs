@@ -102,7 +102,7 @@ pub(super) fn qemu() -> Status {
         Some(path) => Status::Present(path.display().to_string()),
         None => Status::missing(
             format!("{program} is not installed"),
-            "`apt-get install qemu-system-x86` (or the package of this processor)",
+            "`scripts/setup --vm`, or `apt-get install qemu-system-x86`",
         ),
     }
 }
