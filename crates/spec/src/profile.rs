@@ -129,7 +129,7 @@ pub const PROFILES: &[Profile] = &[
             "-q",
             "-F",
             "-b4096",
-            "-Jsize=4,fast_commit_size=1",
+            "-Jsize=4,fast_commit_size=1024",
             "-Ofast_commit",
             "-N256",
             "-m0",
