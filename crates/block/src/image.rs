@@ -55,6 +55,15 @@ impl Image {
             .sum()
     }
 
+    /// Pages that were written, with the offset at which each begins.
+    pub(crate) fn held(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let pages = self.chunks.iter().flat_map(|chunk| chunk.iter());
+        pages.enumerate().filter_map(|(number, page)| {
+            page.as_deref()
+                .map(|page| ((number * PAGE) as u64, &page[..]))
+        })
+    }
+
     fn page(&self, page: usize) -> Option<&Page> {
         self.chunks[page / PAGES_PER_CHUNK][page % PAGES_PER_CHUNK].as_deref()
     }

@@ -101,7 +101,7 @@ pub fn epochs(base: &Image, log: &BlockLog, unit: u32) -> Vec<Epoch> {
     let mut walker = Walker {
         unit,
         base: base.clone(),
-        base_digest: [0; 32],
+        base_digest: image_digest(base),
         pending: Vec::new(),
         epochs: Vec::new(),
         start: 0,
@@ -227,9 +227,21 @@ fn index(bytes: u64) -> usize {
     usize::try_from(bytes).expect("within one write")
 }
 
+fn image_digest(image: &Image) -> [u8; 32] {
+    let mut digest = [0; 32];
+    for (offset, page) in image.held() {
+        toggle(&mut digest, offset, page);
+    }
+    digest
+}
+
 /// Adds or removes each 512-byte piece at its place (the operation is its own inverse).
 fn toggle(digest: &mut [u8; 32], offset: u64, data: &[u8]) {
     for (number, piece) in data.chunks(512).enumerate() {
+        // Zeros count as nothing, so that a page of zeros and one never written are the same.
+        if piece.iter().all(|byte| *byte == 0) {
+            continue;
+        }
         let mut hasher = blake3::Hasher::new();
         hasher.update(&(offset + 512 * number as u64).to_le_bytes());
         hasher.update(piece);
@@ -251,4 +263,47 @@ fn space_digest(base: &[u8; 32], unit: u32, in_flight: &BTreeMap<u64, Vec<Versio
         }
     }
     *hasher.finalize().as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digests(base: &Image, log: &BlockLog) -> Vec<[u8; 32]> {
+        epochs(base, log, 512)
+            .into_iter()
+            .map(|epoch| epoch.space.digest)
+            .collect()
+    }
+
+    #[test]
+    fn a_space_is_known_by_the_whole_of_its_base() {
+        let write = BlockOp::Write {
+            offset: 512,
+            data: vec![7; 512].into(),
+        };
+        let log = BlockLog {
+            ops: vec![
+                write,
+                BlockOp::Flush { number: 0 },
+                BlockOp::FlushDone { number: 0 },
+            ],
+        };
+        let plain = Image::zeroed(8192);
+        let mut other = plain.clone();
+        // Nothing in the log touches it, as with a time that mounting wrote.
+        other.write(4096, &[1]);
+        for (one, two) in digests(&plain, &log).iter().zip(digests(&other, &log)) {
+            assert_ne!(*one, two);
+        }
+        // How a base came about makes no difference, and neither do pages of zeros.
+        let mut written = plain.clone();
+        written.write(512, &[7; 512]);
+        written.write(4096, &[1]);
+        written.zero(4096, 4096);
+        assert_eq!(
+            digests(&plain, &log)[1],
+            digests(&written, &BlockLog::default())[0]
+        );
+    }
 }

@@ -92,7 +92,8 @@ impl Workers {
         let workers = (0..settings.workers.max(1))
             .map(|number| {
                 let scratch = scratch.join(format!("{}-{number}", profile.name));
-                Worker::start(profile, &scratch, &settings.agent)
+                let bytes = u64::from(profile.image_mib) << 20;
+                Worker::start(profile, bytes, &scratch, &settings.agent)
             })
             .collect::<Result<Vec<_>>>()?;
         for worker in &workers {

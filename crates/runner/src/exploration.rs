@@ -593,6 +593,10 @@ pub(crate) fn run(exploration: &Exploration<'_>, workers: &[Worker]) -> Result<T
         for fraction in open {
             state.totals.note_coverage(fraction);
         }
+        if !state.todo.is_empty() {
+            // Of recordings that were not made, nothing was covered.
+            state.totals.note_coverage(0.0);
+        }
     }
     Ok(std::mem::take(&mut state.totals))
 }

@@ -40,7 +40,10 @@ pub fn replay(
     look_around: Option<&LookAround<'_>>,
 ) -> Result<Replayed> {
     let facts = &bundle.facts;
-    let worker = Worker::start(bundle.profile()?, &scratch.join("replay"), &settings.agent)?;
+    // The size is the image's own: the profile may have changed since the bundle was made.
+    let bytes = bundle.base.bytes();
+    let scratch = scratch.join("replay");
+    let worker = Worker::start(bundle.profile()?, bytes, &scratch, &settings.agent)?;
     let recovered = worker.recover_image(bundle.state()?, &facts.target)?;
     let judge = Judge::new(facts.old.clone(), facts.new.clone())?;
     let mut judged = judge.judge(&worker, &recovered, facts.acknowledged)?;

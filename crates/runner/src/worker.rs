@@ -146,15 +146,15 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Makes the disk and starts the agent on the calling thread; the agent ends with it.
+    /// Makes a disk of `bytes` and starts the agent on the calling thread; the agent ends with it.
     pub(crate) fn start(
         profile: &'static Profile,
+        bytes: u64,
         scratch: &Path,
         command: &AgentCommand,
     ) -> Result<Self> {
         fs::create_dir_all(scratch)
             .with_context(|| format!("cannot create {}", scratch.display()))?;
-        let bytes = u64::from(profile.image_mib) << 20;
         let mut disk = RecordedDisk::new(bytes, profile.unit, profile.request_kib, scratch)?;
         let device = disk
             .take_device()
