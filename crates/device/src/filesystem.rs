@@ -70,6 +70,13 @@ pub fn drop_cache(device: &File) -> io::Result<()> {
     sys::drop_cache(device)
 }
 
+/// Pages of a block device that the kernel has cached. After [`drop_cache`] there are none, unless
+/// a file system that was unmounted still holds some: then the next mount would not see the disk.
+/// `None` where the kernel does not tell (before Linux 6.5).
+pub fn cached_pages(device: &File) -> Option<u64> {
+    sys::cached_pages(device).ok()
+}
+
 /// Makes btrfs forget a device that is mounted no more, so that older kernels accept another copy
 /// of the same image. No error when it does not know the device.
 ///

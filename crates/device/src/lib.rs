@@ -24,7 +24,9 @@ mod sys;
 
 pub use disk::Sealed;
 pub use error::DeviceError;
-pub use filesystem::{NEIGHBOR, drop_cache, forget, mount_profile, neighbor_commit, unmount};
+pub use filesystem::{
+    NEIGHBOR, cached_pages, drop_cache, forget, mount_profile, neighbor_commit, unmount,
+};
 pub use mkfs::{IMAGES_VARIABLE, cache_dir, make_image, mkfs_command};
 pub use plain_disk::PlainDisk;
 pub use probe::{Capability, Need, Status, Unsupported, probe, requirements, requirements_among};

@@ -144,3 +144,24 @@ pub(crate) fn btrfs_forget(control: &File, device: &str) -> io::Result<()> {
     unsafe { raw::btrfs_forget_dev(control.as_raw_fd(), &raw const arguments) }?;
     Ok(())
 }
+
+/// Pages of a block device that the kernel has cached, by cachestat(2), since Linux 6.5.
+pub(crate) fn cached_pages(device: &File) -> io::Result<u64> {
+    const CACHESTAT: nix::libc::c_long = 451;
+    // `struct cachestat_range` and `struct cachestat` of `include/uapi/linux/mman.h`; a length of 0
+    // means everything.
+    let range: [u64; 2] = [0, 0];
+    let mut stat: [u64; 5] = [0; 5];
+    // SAFETY: both structures have the layout that the kernel uses, and live through the call.
+    let result = unsafe {
+        nix::libc::syscall(
+            CACHESTAT,
+            device.as_raw_fd(),
+            &raw const range,
+            &raw mut stat,
+            0,
+        )
+    };
+    nix::errno::Errno::result(result)?;
+    Ok(stat[0])
+}

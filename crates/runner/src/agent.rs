@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
-use untorn_device::{NEIGHBOR, drop_cache, forget, mount_profile, neighbor_commit, unmount};
+use untorn_device::{
+    NEIGHBOR, cached_pages, drop_cache, forget, mount_profile, neighbor_commit, unmount,
+};
 use untorn_oracle::{CaptureOptions, TreeDigest, TreeSnapshot};
 use untorn_spec::{FsKind, Profile, TreeContent, TreeSpec};
 
@@ -73,6 +75,8 @@ pub(crate) enum Reply {
         what: String,
         errno: Option<i32>,
     },
+    /// The harness could not do its part, so nothing is known.
+    Broken(String),
     /// What a look saw.
     Seen(Seen),
     Tree(TreeSnapshot),
@@ -151,7 +155,10 @@ impl<T, E: Into<io::Error>> Named<T> for Result<T, E> {
 impl Agent {
     fn answer(&mut self, request: Request) -> Reply {
         let answer = match request {
-            Request::Mount => self.mount().map(|()| Reply::Done),
+            Request::Mount => self
+                .drop_cache()
+                .and_then(|()| self.mount())
+                .map(|()| Reply::Done),
             Request::Populate { target, initial } => self
                 .populate(&target, &initial)
                 .named("populate")
@@ -161,9 +168,13 @@ impl Agent {
                 .named("neighbour commit")
                 .map(|()| Reply::Done),
             Request::Look { target } => self.look(&target).named("look").map(Reply::Seen),
-            Request::Recover { target } => self
-                .mount()
-                .and_then(|()| self.look(&target).named("look").map(Reply::Seen)),
+            Request::Recover { target } => match self.drop_cache() {
+                Ok(()) => self
+                    .mount()
+                    .and_then(|()| self.look(&target).named("look").map(Reply::Seen)),
+                // That is not the file system under test failing to recover.
+                Err((what, error)) => Ok(Reply::Broken(format!("{what}: {error}"))),
+            },
             Request::Tree => match self.seen.clone() {
                 Some(tree) => Ok(Reply::Tree(tree)),
                 None => Err(("tree", io::ErrorKind::NotFound.into())),
@@ -181,23 +192,37 @@ impl Agent {
         })
     }
 
+    /// Makes sure that a mount sees the disk, and nothing that was cached of its last state.
+    fn drop_cache(&self) -> Result<(), Failure> {
+        const WHAT: &str = "drop the cache of the device";
+        drop_cache(&self.device).named(WHAT)?;
+        match cached_pages(&self.device) {
+            None | Some(0) => Ok(()),
+            Some(pages) => {
+                let fs = self.profile.fs;
+                let what = format!("the kernel's {fs} holds {pages} pages of it after unmounting");
+                Err((WHAT, io::Error::other(what)))
+            }
+        }
+    }
+
     fn mount(&mut self) -> Result<(), Failure> {
-        drop_cache(&self.device).named("drop the cache of the device")?;
         mount_profile(&self.setup.device, &self.setup.mount_point, self.profile).named("mount")?;
         self.mounted = true;
         Ok(())
     }
 
     fn unmount(&mut self) -> Result<(), Failure> {
-        if !self.mounted {
-            return Ok(());
+        if self.mounted {
+            unmount(&self.setup.mount_point).named("unmount")?;
+            self.mounted = false;
+            if self.profile.fs == FsKind::Btrfs {
+                forget(&self.setup.device).named("forget the btrfs device")?;
+            }
         }
-        unmount(&self.setup.mount_point).named("unmount")?;
-        self.mounted = false;
-        if self.profile.fs == FsKind::Btrfs {
-            forget(&self.setup.device).named("forget the btrfs device")?;
-        }
-        Ok(())
+        // A mount that failed leaves blocks in the cache that it has changed. Dropping them writes
+        // them first: into this state of the disk, not into the next one.
+        drop_cache(&self.device).named("drop the cache of the device")
     }
 
     fn repeat(&mut self, target: &str, times: u32) -> Result<(), Failure> {

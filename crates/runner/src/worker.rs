@@ -114,7 +114,9 @@ impl Agent {
     pub(crate) fn must(&self, request: &Request) -> Result<()> {
         match self.ask(request)? {
             Reply::Done => Ok(()),
-            Reply::Failed { what, .. } => bail!("{}: {what}", self.profile.name),
+            Reply::Failed { what, .. } | Reply::Broken(what) => {
+                bail!("{}: {what}", self.profile.name)
+            }
             Reply::Seen(_) | Reply::Tree(_) => bail!("unexpected answer to {request:?}"),
         }
     }
@@ -232,6 +234,7 @@ impl Worker {
         let recovered = match reply? {
             Reply::Seen(seen) => Recovered::Seen(seen),
             Reply::Failed { what, .. } => Recovered::Unmountable(what),
+            Reply::Broken(what) => bail!("{}: {what}", self.profile.name),
             other => bail!("unexpected answer to a recovery: {other:?}"),
         };
         Ok((recovered, sealed))
@@ -245,6 +248,7 @@ impl Worker {
         })? {
             Reply::Seen(seen) => Ok(Recovered::Seen(seen)),
             Reply::Failed { what, .. } => Ok(Recovered::Unmountable(what)),
+            Reply::Broken(what) => bail!("{}: {what}", self.profile.name),
             other => bail!("unexpected answer to a recovery: {other:?}"),
         }
     }
